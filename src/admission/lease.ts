@@ -53,7 +53,7 @@ export interface Settlement {
   /** The part of the input that the answering vendor reported as cached. Capped at the input tokens. */
   cachedTokens: number;
   /** Absent when there was no answer. */
-  finishReason?: "stop" | "length" | "content_filter";
+  finishReason?: "stop" | "length" | "content_filter" | "tool_calls";
   latencyMs: number;
   /** Catalogue name of the model that answered; for operators only. */
   model?: string;

@@ -114,6 +114,7 @@ function decode<Json>({ name, data }: ServerSentEvent): StreamEvent<Json> | unde
   switch (name) {
     case "delta":
     case "trace":
+    case "tool_call":
     case "done":
       return { type: name, ...parse(data) };
     case "error":

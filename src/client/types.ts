@@ -12,10 +12,39 @@ export type Effort = "auto" | "low" | "medium" | "high";
  */
 export type OutputShape = "auto" | "text" | "extract" | "summary" | "recommendation" | "tradeoffs" | "decision";
 
+/** A function of yours that an answer may ask for. */
+export interface Tool {
+  /** 1 to 64 characters of `A-Z`, `a-z`, `0-9`, `_` and `-`. */
+  readonly name: string;
+  /** What the function does and when to use it. */
+  readonly description?: string | undefined;
+  /** JSON Schema of the arguments, whose root is an object. Default: a function without arguments. */
+  readonly parameters?: Readonly<Record<string, unknown>> | undefined;
+  /** True refuses a schema that the service cannot check as a whole. */
+  readonly strict?: boolean | undefined;
+}
+
+/** A call of a tool. Run the function, and send the result as a message of the role `tool`. */
+export interface ToolCall {
+  /** Prefix `call_`. */
+  readonly id: string;
+  readonly name: string;
+  /** Valid against the `parameters` of the tool. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** Whether an answer may, must or must not ask for tools, or which one it must call. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly name: string };
+
 /** One message of a conversation. */
 export interface Message {
-  readonly role: "system" | "user" | "assistant";
-  readonly content: string;
+  readonly role: "system" | "user" | "assistant" | "tool";
+  /** May be left out beside `tool_calls`. Of the role `tool`: the result of the call. */
+  readonly content?: string | undefined;
+  /** Of the role `assistant`: the calls of an earlier answer. A message of the role `tool` must follow for each. */
+  readonly tool_calls?: readonly ToolCall[] | undefined;
+  /** Of the role `tool`: the identifier of the call. */
+  readonly tool_call_id?: string | undefined;
 }
 
 /** A file that is sent with a request. */
@@ -52,6 +81,12 @@ interface Options<Shape extends OutputShape> {
   readonly intelligence_trace?: boolean | undefined;
   /** True continues the last message, which must then have the role `assistant`. */
   readonly continue?: boolean | undefined;
+  /** Up to 128 functions of yours that the answer may ask for. */
+  readonly tools?: readonly Tool[] | undefined;
+  /** Default `auto`. */
+  readonly tool_choice?: ToolChoice | undefined;
+  /** False: the answer asks for one call at most. */
+  readonly parallel_tool_calls?: boolean | undefined;
   /** Your end user, for whom usage is summed up: an identifier of 1 to 128 characters, no name or e-mail address. */
   readonly user?: string | undefined;
   /** Up to 8 labels by which usage is summed up; names of `a-z`, `0-9`, `_`, `.`, `-`, values of 1 to 64 characters. */
@@ -88,7 +123,7 @@ export type Structured<Schema, Shape> = Schema extends ResponseSchema
 export interface Usage {
   /** Tokens of the request, each counted once. */
   input_tokens: number;
-  /** Tokens of the answer. */
+  /** Tokens of the answer and of its tool calls. */
   output_tokens: number;
   /** The part of `input_tokens` that came from a cache. */
   cached_tokens: number;
@@ -170,9 +205,9 @@ export interface IntelligenceTrace {
 /**
  * Why an answer ended. `length`: it reached `max_tokens`, or the service cut it short (notice `cut_short`).
  * `content_filter`: a safety filter of the model ended it (notice `content_filtered`). An answer with either notice is
- * not charged.
+ * not charged. `tool_calls`: it asks for tools.
  */
-export type FinishReason = "stop" | "length" | "content_filter";
+export type FinishReason = "stop" | "length" | "content_filter" | "tool_calls";
 
 /** Members that complete answers and the end of a stream share. */
 interface End<Json> {
@@ -191,8 +226,10 @@ interface End<Json> {
 
 /** A complete answer. */
 export interface Generation<Json = unknown> extends End<Json> {
-  /** The answer as text, also if it is JSON. */
+  /** The answer as text, also if it is JSON. It may be empty beside `tool_calls`. */
   answer: string;
+  /** The calls that the answer asks for; omitted without any. */
+  tool_calls?: ToolCall[];
   /** Why `structured` is null. */
   structured_error: string | null;
   /** Time from the arrival of the request to the answer, in milliseconds. */
@@ -209,6 +246,7 @@ export interface Done<Json = unknown> extends End<Json> {
 export type StreamEvent<Json = unknown> =
   | { type: "delta" /** The next piece of the text. */; text: string }
   | { type: "trace"; step: TraceStep }
+  | ({ type: "tool_call" /** A call that the answer asks for; `index` from 0. */; index: number } & ToolCall)
   | ({ type: "done" } & Done<Json>);
 
 /** How good an answer was: a score, right or wrong, or the right answer. */

@@ -22,7 +22,8 @@ interface Material {
 export function ground(conversation: Conversation, { texts, images = [] }: Material): Conversation {
   if (texts.length === 0 && images.length === 0) return conversation;
   const messages = [...conversation.messages];
-  let at = messages.findLastIndex(({ role }) => role === "user");
+  // Results of tools are in messages of the user, too.
+  let at = messages.findLastIndex(({ role, results }) => role === "user" && !results);
   if (at < 0) {
     at = 0;
     messages.unshift({ role: "user", text: "" });

@@ -37,7 +37,7 @@ export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
   const system = conversation.system.filter((text) => text !== "");
-  const messages = alternating(conversation.messages.filter(({ text, images }) => text !== "" || images?.length));
+  const messages = alternating(conversation.messages.filter(hasContent));
   if (messages.length === 0) messages.push({ role: "user", text: system.pop() ?? "" });
   if (messages[0]?.role === "assistant") messages.unshift({ role: "user", text: "Begin." });
   if (messages.at(-1)?.role === "assistant")
@@ -46,7 +46,11 @@ export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
   return { system: [...instructions, ...system].join("\n\n"), messages: [...messages] };
 }
 
-/** Joins consecutive messages of the same role. */
+function hasContent({ text, images, calls, results }: Message): boolean {
+  return text !== "" || [images, calls, results].some((each) => each?.length);
+}
+
+/** Joins consecutive messages of the same role. Results come first of a user's, and calls last of the assistant's. */
 function alternating(messages: readonly Message[]): Message[] {
   const runs: Message[][] = [];
   for (const message of messages) {
@@ -63,13 +67,20 @@ function joined(run: readonly Message[]): Message {
   if (run.length === 1) return first;
   const texts = run.map(({ text }) => text).filter((text) => text !== "");
   const images = run.flatMap(({ images = [] }) => images);
-  return { role: first.role, text: texts.join("\n\n"), ...(images.length > 0 ? { images } : {}) };
+  const calls = run.at(-1)?.calls;
+  const { role, results } = first;
+  return {
+    ...{ role, text: texts.join("\n\n") },
+    ...(images.length > 0 ? { images } : {}),
+    ...(calls ? { calls } : {}),
+    ...(results ? { results } : {}),
+  };
 }
 
-/** Adds an invalid answer and its errors, and asks the model to correct it. */
-export function buildReask(prompt: Prompt, answer: string, errors: readonly string[]): Prompt {
+/** Adds an invalid answer and its errors, and asks the model to correct it. @param demand what it must send */
+export function buildReask(prompt: Prompt, answer: string, errors: readonly string[], demand: string): Prompt {
   const list = errors.map((error) => `- ${error}`).join("\n");
-  const correction = `That is not valid:\n${list}\nSend the corrected JSON object, whole, and nothing else.`;
+  const correction = `That is not valid:\n${list}\n${demand}`;
   const messages: Message[] = [
     { role: "assistant", text: answer === "" ? "(empty)" : answer },
     { role: "user", text: correction },

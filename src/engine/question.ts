@@ -6,7 +6,7 @@ import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contr
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Knowledge } from "../models/order.ts";
-import type { CallRecord, Format, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
+import type { CallRecord, Format, Model, ModelCall, Prompt, Step, ToolCall, Tools } from "../models/port/model.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";
@@ -22,6 +22,8 @@ export interface Question {
   shape: Shape;
   /** The caller's JSON Schema; only with shape `json_schema`. */
   schema: string | undefined;
+  /** Absent: the answer cannot ask for any. */
+  tools?: Tools | undefined;
   level: Level;
   /** What the caller asked for. Default: the level. */
   effort?: Effort;
@@ -54,10 +56,10 @@ export interface Question {
 export interface Finish {
   type: "finish";
   /**
-   * `length`: the caller's max_tokens was reached. `filtered`: the model's safety filter ended the answer. `cut`: the
-   * model ended it early for another reason.
+   * `calls`: the answer asks for tools. `length`: the caller's max_tokens was reached. `filtered`: the model's safety
+   * filter ended the answer. `cut`: the model ended it early for another reason.
    */
-  reason: "stop" | "length" | "cut" | "filtered";
+  reason: "stop" | "calls" | "length" | "cut" | "filtered";
   outputTokens: number;
   cachedTokens: number;
   /** Catalogue name of the model that answered; for operators only. */
@@ -70,7 +72,10 @@ export interface Finish {
   structuredError?: string;
 }
 
-export type EngineEvent = { type: "text"; text: string } | { type: "step"; step: Step } | Finish;
+/** One of the calls that an answer asks for; `index` from 0. */
+export type CallEvent = { type: "call"; index: number } & ToolCall;
+
+export type EngineEvent = { type: "text"; text: string } | { type: "step"; step: Step } | CallEvent | Finish;
 
 export interface Engine {
   models: Catalogue;
@@ -110,6 +115,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
   const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, onDrafts, requester, cacheKey, level } = question;
   const { temperature } = question;
   const format = formatOf(question);
+  const tools = toolsOf(question, prompt);
   return {
     prompt,
     signal,
@@ -124,6 +130,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
     ...(stops.length === 0 ? {} : { stops }),
     ...(format ? { format } : {}),
+    ...(tools ? { tools } : {}),
     ...(onUsed ? { onUsed } : {}),
     ...(onDrafts ? { onDrafts } : {}),
     ...(requester ? { requester } : {}),
@@ -134,6 +141,17 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
 function formatOf({ shape, schema }: Question): Format | undefined {
   if (shape === "text") return undefined;
   return shape === "json_schema" && schema !== undefined ? { type: "schema", schema } : { type: "json" };
+}
+
+/**
+ * The tools of a question. Without any, those that the conversation has called: some vendors refuse calls of tools that
+ * they do not know.
+ */
+function toolsOf({ tools }: Question, { messages }: Prompt): Tools | undefined {
+  if (tools || !messages.some(({ calls }) => calls)) return tools;
+  const names = new Set(messages.flatMap(({ calls = [] }) => calls.map(({ name }) => name)));
+  const list = Array.from(names, (name) => ({ name, description: "", parameters: '{"type":"object"}' }));
+  return { list, choice: "none", parallel: true };
 }
 
 const NEEDS_OPERATOR =

@@ -7,7 +7,7 @@ import type { End, Model, ModelCall, Prompt, Step } from "../models/port/model.t
 import { abilityOf } from "./difficulty/difficulty.ts";
 import { withStep } from "./plan/composite.ts";
 import { inTurn } from "./plan/crew.ts";
-import { Steps } from "./plan/step.ts";
+import { repairSteps, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   type Engine,
@@ -20,6 +20,8 @@ import {
 } from "./question.ts";
 import { repairJson } from "./structured/repair.ts";
 import type { Validator } from "./structured/validate.ts";
+
+const CORRECT = "Send the corrected JSON object, whole, and nothing else.";
 
 /**
  * Answers with an object that is valid against the caller's JSON Schema. It makes up to three attempts: the plan, in
@@ -78,7 +80,7 @@ export async function* strictAnswer(engine: Engine, question: Question, signal: 
       };
       return;
     }
-    reask = !checked.ok && checked.errors ? buildReask(prompt, result.text, checked.errors) : undefined;
+    reask = !checked.ok && checked.errors ? buildReask(prompt, result.text, checked.errors, CORRECT) : undefined;
   }
   throw new Failure("structured_output_failed");
 }
@@ -99,12 +101,6 @@ async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEve
     else if (piece.type === "end") return { text, end: piece, last };
   }
   throw new UpstreamError([]);
-}
-
-function* repairSteps(steps: Steps): Generator<EngineEvent> {
-  const step = steps.begin("repair", "service");
-  yield { type: "step", step };
-  yield { type: "step", step: { ...step, outcome: "ok" } };
 }
 
 type Checked = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: string[] };

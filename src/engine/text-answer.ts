@@ -52,13 +52,19 @@ export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined,
   /** The events after those of the pieces; undefined before the end of the pieces. */
   #last: Iterator<EngineEvent, undefined> | undefined;
 
-  constructor(engine: Engine, question: Question, signal: Signal) {
+  /** @param pieces of the models. Default: those of the plan for the question. */
+  constructor(engine: Engine, question: Question, signal: Signal, pieces?: Pieces) {
     this.#question = question;
     this.#signal = signal;
     // The plan is not kept, because it takes 1 KB.
-    this.#pieces = ask(engine, question, signal);
+    this.#pieces = pieces ?? ask(engine, question, signal);
     this.#stopper = createStopper(question.stops);
     this.#meter = engine.tokenizer.meter(outputCeiling(question));
+  }
+
+  /** Whether a stop sequence or the ceiling has ended the answer. */
+  get isOver(): boolean {
+    return this.#isStopped || this.#meter.full;
   }
 
   [Symbol.asyncIterator](): this {
@@ -69,7 +75,7 @@ export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined,
     if (this.#last) return Promise.resolve(this.#last.next());
     if (this.#rest !== "") return this.#takeSlice();
     // A unary call has already ended. Its end, which has the usage, is still to come.
-    if (this.#question.streamed && (this.#isStopped || this.#meter.full)) return this.#leave(undefined);
+    if (this.#question.streamed && this.isOver) return this.#leave(undefined);
     return this.#pieces.next().then(this.#take, this.#fail);
   }
 

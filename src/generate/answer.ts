@@ -1,4 +1,6 @@
 import { hash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { StreamGenerateResponse_ToolCallSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { answer, type Engine, type EngineEvent, type Question } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
@@ -67,6 +69,7 @@ export function engineEvents(
 /** Notes an event of the engine. @returns what the caller gets of it, if anything */
 export function callerEvent(progress: Progress, event: EngineEvent): GenerateEvent | undefined {
   if (event.type === "text") return { type: "delta", text: event.text };
+  if (event.type === "call") return { type: "tool_call", call: create(StreamGenerateResponse_ToolCallSchema, event) };
   if (event.type === "finish") progress.finish = event;
   else if (progress.trace) return { type: "trace", step: stepMessage(progress.trace.add(event.step)) };
   return undefined;

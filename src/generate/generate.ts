@@ -2,6 +2,7 @@ import type {
   GenerateRequest,
   GenerateResponse,
   StreamGenerateResponse_Done,
+  StreamGenerateResponse_ToolCall,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/authenticate.ts";
 import type { Admission } from "../admission/lease.ts";
@@ -86,14 +87,16 @@ export function createGeneration(current: () => GenerationParts): Generation {
     generate: (request, context, streamed) => generate(current(), request, context, streamed),
     async generateWhole(request, context) {
       let text = "";
+      const calls: StreamGenerateResponse_ToolCall[] = [];
       let done: StreamGenerateResponse_Done | undefined;
       // To the end, because to leave a generator makes more promises.
       for await (const event of generate(current(), request, context, false)) {
         if (event.type === "delta") text += event.text;
+        else if (event.type === "tool_call") calls.push(event.call);
         else if (event.type === "done") done = event.done;
       }
       if (!done) throw new Failure("internal");
-      return fold(text, done, context);
+      return fold({ text, calls }, done, context);
     },
     countTokens: (request, context) => countTokens(current(), request, context),
   };
@@ -155,6 +158,7 @@ async function* generate(
         yield event;
         // The generator resumes only after the caller has taken the text.
         if (event.type === "delta") progress.delivered += event.text;
+        else if (event.type === "tool_call") progress.calls.push(event.call);
       }
       ending = context.signal.aborted ? failed(progress, new CallerGone()) : ended(progress);
     } catch (error) {

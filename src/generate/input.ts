@@ -84,7 +84,7 @@ async function readFiles(
   }
   const context = Math.max(...capable.map(({ contextTokens = USUAL_CONTEXT }) => contextTokens));
   const budget = Math.max(0, Math.floor(context * ROOM) - inputTokens - MARK * attachments.length);
-  const question = conversation.messages.findLast(({ role }) => role === "user")?.text ?? "";
+  const question = conversation.messages.findLast(({ role, results }) => role === "user" && !results)?.text ?? "";
 
   trace?.add(ATTACHMENTS_STEP);
   const { texts, images, notices } = await reader.read(attachments, { question, tokens: budget, owner }, signal);

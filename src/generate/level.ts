@@ -38,7 +38,8 @@ function asked({ system, messages }: Conversation): { text: string; context: Con
   let isAfterAnswer = true;
   for (let at = messages.length - 1; at >= 0 && texts.length <= EARLIER; at--) {
     const message = messages[at];
-    if (message?.role !== "user") isAfterAnswer = true;
+    // The results of tools belong to the task of the user's last message.
+    if (message?.role !== "user" || message.results) isAfterAnswer = true;
     else if (isAfterAnswer) [texts[texts.length], isAfterAnswer] = [message.text, false];
     else texts[texts.length - 1] = `${message.text}\n\n${texts.at(-1)}`;
   }

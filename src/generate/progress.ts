@@ -1,4 +1,4 @@
-import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
+import type { Notice, StreamGenerateResponse_ToolCall } from "../../gen/chorus/v1/generation_pb.js";
 import { newGenerationId } from "../contract/generation-id.ts";
 import type { Subjects } from "../contract/subjects.ts";
 import type { Finish } from "../engine/answer.ts";
@@ -41,6 +41,8 @@ export interface Progress extends Found {
   readonly notices: Notice[];
   /** Text that the caller has taken. */
   delivered: string;
+  /** Calls of tools that the caller has taken. */
+  readonly calls: StreamGenerateResponse_ToolCall[];
   /** Undefined until the engine has ended the answer. */
   finish: Finish | undefined;
   /** What the calls of models used. */
@@ -57,6 +59,7 @@ export function startProgress(found: Found, isOffline: boolean): Progress {
     id: newGenerationId(),
     notices,
     delivered: "",
+    calls: [],
     finish: undefined,
     cost: new Cost(),
     drafted: undefined,

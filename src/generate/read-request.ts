@@ -3,6 +3,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../contract/failure.ts";
 import { Encoding } from "../engine/tokens/bpe.ts";
+import type { Message } from "../models/port/model.ts";
 import { type CheckedRequest, checkRequest, type ReadOptions } from "./validate-request.ts";
 
 export type { ReadOptions } from "./validate-request.ts";
@@ -10,15 +11,15 @@ export type { ReadOptions } from "./validate-request.ts";
 /** What a request says, checked and counted. It depends on the request alone, so any thread can find it. */
 export interface ReadRequest {
   readonly checked: CheckedRequest;
-  /** Tokens of the prompt, messages, system and schema. */
+  /** Tokens of the prompt, messages, system, schema and tools. */
   readonly textTokens: number;
   /** SHA-256 of the request in hex; undefined unless it has an idempotency key. */
   readonly digest: string | undefined;
 }
 
 /**
- * Longest text of a request in UTF-16 units: prompt, messages, system, schema and stop sequences together. It is about
- * a million tokens of English. A longer text would hold the event loop while it is written for a model.
+ * Longest text of a request in UTF-16 units: prompt, messages, system, schema, tools and stop sequences together. It is
+ * about a million tokens of English. A longer text would hold the event loop while it is written for a model.
  */
 const MAX_TEXT = 4_000_000;
 
@@ -53,9 +54,16 @@ export function createRequestReading(): (request: GenerateRequest, options: Read
     });
 }
 
-function textsOf({ conversation, schema = "" }: CheckedRequest): string[] {
-  const texts = [...conversation.system, ...conversation.messages.map(({ text }) => text), schema];
+function textsOf({ conversation, schema = "", tools }: CheckedRequest): string[] {
+  const texts = [...conversation.system, ...conversation.messages.flatMap(textsOfMessage), schema];
+  for (const { name, description, parameters } of tools?.list ?? []) texts.push(name, description, parameters);
   return texts.filter((text) => text !== "");
+}
+
+function textsOfMessage({ text, calls, results }: Message): string | string[] {
+  if (!calls && !results) return text;
+  const called = calls?.flatMap(({ name, arguments: given }) => [name, given]) ?? [];
+  return [text, ...called, ...(results?.map((result) => result.text) ?? [])];
 }
 
 function digestOf(request: GenerateRequest): string {

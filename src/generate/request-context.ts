@@ -1,4 +1,9 @@
-import type { Notice, StreamGenerateResponse_Done, TraceStep } from "../../gen/chorus/v1/generation_pb.js";
+import type {
+  Notice,
+  StreamGenerateResponse_Done,
+  StreamGenerateResponse_ToolCall,
+  TraceStep,
+} from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/authenticate.ts";
 import type { Signal } from "../concurrency/abort.ts";
 import { CutShort } from "../contract/endings.ts";
@@ -54,13 +59,14 @@ export interface Facts {
 }
 
 /**
- * One event of an answer: at the level `high` one `open`, then any number of `delta` and `trace`, then exactly one
- * `done`.
+ * One event of an answer: at the level `high` one `open`, then any number of `delta` and `trace`, then one `tool_call`
+ * for each call, then exactly one `done`.
  */
 export type GenerateEvent =
   | { type: "open" }
   | { type: "delta"; text: string }
   | { type: "trace"; step: TraceStep }
+  | { type: "tool_call"; call: StreamGenerateResponse_ToolCall }
   | { type: "done"; done: StreamGenerateResponse_Done };
 
 /**

@@ -11,10 +11,13 @@ import {
   StepRoleSchema,
   type StreamGenerateResponse_Done,
   StreamGenerateResponse_DoneSchema,
+  type StreamGenerateResponse_ToolCall,
+  StreamGenerateResponse_ToolCallSchema,
   type TraceStep,
   TraceStepSchema,
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
+import type { Settlement } from "../admission/lease.ts";
 import { numberOf } from "../contract/json-names.ts";
 import type { Level } from "../contract/terms.ts";
 import type { Finish } from "../engine/answer.ts";
@@ -26,26 +29,30 @@ import type { CheckedRequest } from "./validate-request.ts";
 
 /** Yields the events of a stored response, under the identifier of the new request. */
 export function* replay(
-  { $typeName: _, answer, latencyMs: __, ...rest }: GenerateResponse,
+  { $typeName: _, answer, toolCalls, latencyMs: __, ...rest }: GenerateResponse,
   { requestId }: RequestContext,
 ): Generator<GenerateEvent> {
-  yield { type: "delta", text: answer };
+  if (answer !== "") yield { type: "delta", text: answer };
+  for (const [index, { $typeName: _, ...call }] of toolCalls.entries())
+    yield { type: "tool_call", call: create(StreamGenerateResponse_ToolCallSchema, { index, ...call }) };
   yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) };
 }
 
-/** Builds the response of a unary request from its text and its last event. */
+/** Builds the response of a unary request from its text, its calls and its last event. */
 export function fold(
-  answer: string,
+  { text: answer, calls }: { text: string; calls: readonly StreamGenerateResponse_ToolCall[] },
   { $typeName: _, ...done }: StreamGenerateResponse_Done,
   context: RequestContext,
 ): GenerateResponse {
   const latencyMs = Math.round(performance.now() - context.startedAt);
-  return create(GenerateResponseSchema, { ...done, answer, latencyMs });
+  const toolCalls = calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+  return create(GenerateResponseSchema, { ...done, answer, toolCalls, latencyMs });
 }
 
 /** Why an answer ended, in the word that the caller and the ledger get. */
-export function finishWord(finish: Finish | undefined): "stop" | "length" | "content_filter" {
+export function finishWord(finish: Finish | undefined): NonNullable<Settlement["finishReason"]> {
   if (finish?.reason === "filtered") return "content_filter";
+  if (finish?.reason === "calls") return "tool_calls";
   return finish?.reason === "stop" ? "stop" : "length";
 }
 
@@ -78,6 +85,7 @@ function structuredOf(
   finish: Finish | undefined,
 ): { structured?: string; structuredError?: string } {
   if (shape === "text") return {};
+  if (finish?.reason === "calls") return { structured: "null" };
   return {
     structured: finish?.structured ?? "null",
     ...(finish?.structured === undefined

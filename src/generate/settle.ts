@@ -4,6 +4,7 @@ import { toFailure } from "../contract/failure.ts";
 import type { Outcome } from "../contract/terms.ts";
 import type { Engine } from "../engine/answer.ts";
 import { abilityOf } from "../engine/difficulty/difficulty.ts";
+import { tokensOfCalls } from "../engine/tools/tokens.ts";
 import { draftsRecord } from "../outcomes/drafts.ts";
 import { traced } from "../telemetry/tracing.ts";
 import { abortedCalls, type TotalCost } from "./costs.ts";
@@ -29,7 +30,7 @@ export interface Settled {
 /** The end of an answer of which the caller has at least a part: whole, or cut short. */
 export function ended(progress: Progress): Ending {
   const reason = progress.finish?.reason;
-  if (reason === "stop" || reason === "length") return { outcome: "ok" };
+  if (reason === "stop" || reason === "length" || reason === "calls") return { outcome: "ok" };
   progress.notices.push(reason === "filtered" ? CONTENT_FILTERED : CUT_SHORT);
   return { outcome: "cut_short" };
 }
@@ -65,11 +66,11 @@ async function settleLease(
   outcome: Outcome,
   { tokenizer, models }: Pick<Engine, "tokenizer" | "models">,
 ): Promise<Settled> {
-  const { context, input, idempotency, finish, delivered } = progress;
+  const { context, input, idempotency, finish, delivered: text, calls } = progress;
   try {
     await abortedCalls();
     const cost = progress.cost.sum();
-    const outputTokens = finish?.outputTokens ?? tokenizer.count(delivered);
+    const outputTokens = finish?.outputTokens ?? tokenizer.count(text) + (await tokensOfCalls(calls, tokenizer));
     const done = (credits: number) => doneMessage(progress, { credits, outputTokens, cost });
     const { credits } = await lease.settle({
       outcome,
@@ -81,7 +82,7 @@ async function settleLease(
       ...(outcome === "ok" && finish?.model ? authorship(progress, finish.model, models) : {}),
       cost,
       ...(idempotency && outcome === "ok"
-        ? { response: (credits) => idempotency.seal(fold(delivered, done(credits), context)) }
+        ? { response: (credits) => idempotency.seal(fold({ text, calls }, done(credits), context)) }
         : {}),
     });
     const { facts } = context;
@@ -100,13 +101,15 @@ async function settleLease(
 
 /** Who wrote the answer, as a later outcome needs to know. */
 function authorship(
-  { id, choice: { kind }, checked: { shape }, finish, delivered, drafted }: Progress,
+  { id, choice: { kind }, checked: { shape }, finish, delivered, calls, drafted }: Progress,
   model: string,
   { fingerprintOf }: Engine["models"],
 ): Pick<Settlement, "ability" | "fingerprint" | "drafts"> {
+  const fingerprint = fingerprintOf(model, finish?.version);
+  // An answer that asks for tools is a step towards one, so there is nothing to compare with a right answer.
+  if (calls.length > 0) return { ability: abilityOf(kind), ...(fingerprint ? { fingerprint } : {}) };
   const text = shape === "text" ? delivered : (finish?.structured ?? "");
   const version = finish?.version;
   const drafts = draftsRecord({ generation: id, kind, shape, text, model, version, drafted, fingerprintOf });
-  const fingerprint = fingerprintOf(model, version);
   return { ability: abilityOf(kind), ...(fingerprint ? { fingerprint } : {}), ...(drafts ? { drafts } : {}) };
 }

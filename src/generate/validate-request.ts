@@ -14,6 +14,8 @@ import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../con
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
+import type { Message, ToolResult, Tools } from "../models/port/model.ts";
+import { CallNames, checkCalls, checkTools } from "./validate-tools.ts";
 
 /** Longest `prompt`, in characters (Unicode code points). */
 const MAX_PROMPT = 200_000;
@@ -40,6 +42,8 @@ const MEDIA_TYPES: ReadonlySet<string> = new Set([
   "image/gif",
 ]);
 
+const ROLES: ReadonlySet<Role> = new Set([Role.SYSTEM, Role.USER, Role.ASSISTANT, Role.TOOL]);
+
 const EFFORTS: Record<Effort, EffortTerm> = {
   [Effort.UNSPECIFIED]: "auto",
   [Effort.AUTO]: "auto",
@@ -64,6 +68,8 @@ export interface CheckedRequest {
   shape: Shape;
   /** The caller's JSON Schema as written; set only for the shape `json_schema`. */
   schema: string | undefined;
+  /** Undefined without tools. */
+  tools: Tools | undefined;
   effort: EffortTerm;
   temperature: number | undefined;
   /** Undefined unless the caller sets a ceiling. */
@@ -83,6 +89,7 @@ export interface CheckedRequest {
  */
 export function checkRequest(request: GenerateRequest, { streamed, isForeign }: ReadOptions): CheckedRequest {
   checkFields(request, isForeign ?? false);
+  const tools = checkTools(request);
   const shape = checkCombination(request, streamed);
   const schema = schemaOf(request);
   if (schema === "") {
@@ -97,6 +104,7 @@ export function checkRequest(request: GenerateRequest, { streamed, isForeign }: 
     promptField: request.prompt === "" ? "messages" : "prompt",
     shape,
     schema,
+    tools,
     effort: EFFORTS[request.effort],
     temperature: request.temperature,
     maxTokens: request.maxTokens,
@@ -115,18 +123,7 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
     throw invalid("prompt", "Send exactly one of prompt and messages. It must not be empty.");
   }
   checkLength("prompt", request.prompt, MAX_PROMPT);
-  if (messages.length > MAX_MESSAGES && !isForeign)
-    throw invalid("messages", `messages may have ${MAX_MESSAGES} items at most. Send fewer.`);
-  for (const [i, { role }] of messages.entries()) {
-    if (role !== Role.SYSTEM && role !== Role.USER && role !== Role.ASSISTANT) {
-      throw invalid(`messages[${i}].role`, `messages[${i}].role must be "system", "user" or "assistant".`);
-    }
-  }
-  // In other APIs, an image is content.
-  const hasFiles = isForeign && attachments.length > 0;
-  if (messages.length > 0 && !hasFiles && messages.every(({ content }) => content === "")) {
-    throw invalid("messages", "At least one message must have content. Add some.");
-  }
+  checkMessages(request, isForeign);
   if (attachments.length > MAX_ATTACHMENTS) {
     throw invalid("attachments", `attachments may have ${MAX_ATTACHMENTS} files at most. Send fewer.`);
   }
@@ -155,6 +152,24 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
   }
   if (user !== "") checkUser("user", user);
   checkTags("tags", tags);
+}
+
+function checkMessages({ messages, attachments }: GenerateRequest, isForeign: boolean): void {
+  if (messages.length > MAX_MESSAGES && !isForeign)
+    throw invalid("messages", `messages may have ${MAX_MESSAGES} items at most. Send fewer.`);
+  for (const [i, { role }] of messages.entries()) {
+    if (!ROLES.has(role)) {
+      throw invalid(`messages[${i}].role`, `messages[${i}].role must be "system", "user", "assistant" or "tool".`);
+    }
+  }
+  // In other APIs, an image is content.
+  const hasFiles = isForeign && attachments.length > 0;
+  const isEmpty = messages.every(
+    ({ role, content, toolCalls }) => content === "" && toolCalls.length === 0 && role !== Role.TOOL,
+  );
+  if (messages.length > 0 && !hasFiles && isEmpty)
+    throw invalid("messages", "At least one message must have content. Add some.");
+  checkCalls(messages);
 }
 
 function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
@@ -192,10 +207,20 @@ function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
 
 function conversation(request: GenerateRequest): Conversation {
   const system = [request.system];
-  const messages: Conversation["messages"] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
-  for (const { role, content } of request.messages) {
-    if (role === Role.SYSTEM) system.push(content);
-    else messages.push({ role: role === Role.USER ? "user" : "assistant", text: content });
+  const messages: Message[] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
+  const names = new CallNames();
+  let results: ToolResult[] = [];
+  for (const message of request.messages) {
+    const { role, content: text } = message;
+    if (role === Role.SYSTEM) system.push(text);
+    else if (role === Role.TOOL) results.push({ ...names.of(message.toolCallId), text });
+    else if (role === Role.USER) messages.push({ role: "user", text });
+    else if (message.toolCalls.length === 0) messages.push({ role: "assistant", text });
+    else {
+      results = [];
+      // The results come before the next message, because each call has one.
+      messages.push({ role: "assistant", text, calls: names.begin(message) }, { role: "user", text: "", results });
+    }
   }
   return { system, messages, continues: request.continueLastMessage ?? false };
 }

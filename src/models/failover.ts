@@ -95,7 +95,7 @@ async function* inTurn(
       for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
         if (next.value.type === "end") demandText(next.value.reason);
         yield next.value;
-        if (next.value.type !== "text") continue;
+        if (next.value.type !== "text" && next.value.type !== "calls") continue;
         isHandedOver = true;
         return new LastTry(pieces, call.signal, candidates.causes);
       }
@@ -213,13 +213,13 @@ class WholeCompletion {
     void this.#run(model.ask({ ...call, signal: this.#link.signal }));
   }
 
-  /** A completion without text counts as failed. */
+  /** A completion without text and calls counts as failed. */
   async #run(pieces: Pieces): Promise<void> {
     const all: Piece[] = [];
     try {
       let hasText = false;
       for await (const piece of pieces) {
-        if (piece.type === "text") hasText = true;
+        if (piece.type === "text" || piece.type === "calls") hasText = true;
         else if (piece.type === "end" && !hasText) demandText(piece.reason);
         all.push(piece);
       }

@@ -59,6 +59,9 @@ export function refusedOption(
     reasoning: sent.reasoning !== undefined,
     cacheKey: sent.cacheKey !== undefined,
     usage: sent.streamed,
+    strictTools: sent.tools?.list.some(({ strict }) => strict) ?? false,
+    toolChoice: sent.tools !== undefined && sent.tools.choice !== "auto",
+    parallel: sent.tools?.parallel === false,
   };
   const names = Object.entries(format.optionNames) as [Option, RegExp][];
   const named = names.find(

@@ -13,7 +13,7 @@ export interface CallEnd {
    * usage, or the vendor reports none.
    */
   usage: TokenUsage | undefined;
-  /** Characters of text that arrived. */
+  /** Characters of text and calls that arrived. */
   received: number;
   /** Time from the try to its first text, or to its end where none came, in milliseconds. */
   firstTextMs: number;
@@ -59,7 +59,7 @@ export class Try implements Pieces {
     this.#pieces = model.ask({ ...call, signal: this.#timeout.signal });
   }
 
-  /** Whether text has arrived. */
+  /** Whether text or calls have arrived. */
   get hasText(): boolean {
     return this.#progress.received > 0;
   }
@@ -148,7 +148,7 @@ class Progress {
   isWhole = false;
   /** Whether the model has sent anything. */
   hasBegun = false;
-  /** Characters of text. */
+  /** Characters of text and calls. */
   received = 0;
 
   constructor(slot: Slot | undefined) {
@@ -157,10 +157,10 @@ class Progress {
 
   add(piece: Piece): void {
     this.hasBegun = true;
-    if (piece.type === "text") {
+    if (piece.type === "text" || piece.type === "calls") {
       if (this.received === 0) this.#slot?.accept();
       this.#firstTextMs ??= performance.now() - this.#startedAt;
-      this.received += piece.text.length;
+      this.received += lengthOf(piece);
     } else if (piece.type === "end") {
       this.isWhole = true;
       this.#version = piece.version;
@@ -179,6 +179,11 @@ class Progress {
     const outcome = this.isWhole ? "ok" : failed;
     return { outcome, usage: this.#usage, received: this.received, firstTextMs, version: this.#version };
   }
+}
+
+function lengthOf(piece: Extract<Piece, { type: "text" | "calls" }>): number {
+  if (piece.type === "text") return piece.text.length;
+  return piece.calls.reduce((sum, { name, arguments: given }) => sum + name.length + given.length, 0);
 }
 
 function sum(a: TokenUsage, b: TokenUsage | undefined): TokenUsage {

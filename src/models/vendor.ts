@@ -4,7 +4,7 @@ import { LargeParts } from "./large-body.ts";
 import { createOfflineModel } from "./offline/model.ts";
 import { CallOptions, type Learned } from "./options.ts";
 import type { ModelEntry, Vendor } from "./port/entry.ts";
-import type { Model, ModelCall, Piece, Pieces, Prompt, Reasoning } from "./port/model.ts";
+import type { Model, ModelCall, Piece, Pieces } from "./port/model.ts";
 import { cutOff, ModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";
 import type { HttpResponse } from "./vendor-response.ts";
@@ -12,7 +12,8 @@ import { anthropic } from "./wire/anthropic.ts";
 import { google } from "./wire/google.ts";
 import { openai } from "./wire/openai.ts";
 import { SseParser } from "./wire/sse.ts";
-import { Collector, type Forms, type Option, SCHEMA_FORMS, type WireCall, type WireFormat } from "./wire/wire.ts";
+import { Collector, type Option, SCHEMA_FORMS, type WireFormat } from "./wire/wire.ts";
+import { takesCalls, wireCall } from "./wire-call.ts";
 
 const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
   openai,
@@ -20,9 +21,6 @@ const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
   google,
   "openai-compatible": openai,
 };
-
-/** Tokens for thinking, added to the ceiling of the call. */
-const ROOM: Readonly<Record<Reasoning, number>> = { none: 0, low: 4_096, medium: 12_288, high: 24_576 };
 
 /** Most refusals of options in one call; one more fails it. */
 const MAX_REFUSALS = 12;
@@ -45,6 +43,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   const learned: Learned = {
     forms: {
       ...{ temperature: 0, stops: 0, maxTokens: 0, reasoning: 0, cacheKey: 0, usage: 0 },
+      ...{ strictTools: 0, toolChoice: 0, parallel: 0 },
       // A model that takes no schema gets it in the prompt.
       format: entry.jsonSchema ? 0 : SCHEMA_FORMS,
     },
@@ -109,11 +108,12 @@ class VendorStream implements Pieces {
   #response: HttpResponse | undefined;
   /** Whether the body has begun and is a stream. */
   #isStream = false;
-  #into = new Collector();
+  #into: Collector;
   /** Undefined before the first part of a stream. */
   #events: SseParser | undefined;
   #failure: { error: unknown } | undefined;
   #isDone = false;
+  #areCallsSent = false;
 
   constructor(call: ModelCall, open: Open, model: string, format: WireFormat, learned: Learned) {
     this.#call = call;
@@ -122,6 +122,7 @@ class VendorStream implements Pieces {
     this.#format = format;
     this.#learned = learned;
     this.#hasRoom = learned.thinks;
+    this.#into = new Collector(takesCalls(call));
   }
 
   [Symbol.asyncIterator](): this {
@@ -201,7 +202,12 @@ class VendorStream implements Pieces {
 
   #end(): IteratorResult<Piece, void> {
     this.#response?.finish();
-    const { reason, usage, thinks, version } = this.#into;
+    const { reason, usage, thinks, version, calls } = this.#into;
+    if (calls.length > 0 && !this.#areCallsSent) {
+      this.#areCallsSent = true;
+      this.#call = undefined;
+      return { done: false, value: { type: "calls", calls } };
+    }
     // Tokens without text are thinking, also where the vendor does not report it.
     const isStarved = this.#call !== undefined && reason === "length";
     if (thinks || isStarved) this.#learned.thinks = true;
@@ -210,7 +216,7 @@ class VendorStream implements Pieces {
       this.#hasRoom = true;
       this.#response = undefined;
       this.#isStream = false;
-      this.#into = new Collector();
+      this.#into = new Collector(this.#into.takesCalls);
       this.#events = undefined;
       return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
     }
@@ -227,54 +233,6 @@ class VendorStream implements Pieces {
     this.#isDone = true;
     this.#response?.[Symbol.dispose]();
   }
-}
-
-/** Converts a call for the wire format. */
-function wireCall(
-  call: ModelCall,
-  entry: ModelEntry,
-  format: WireFormat,
-  { forms, maxTokens, thinks }: CallOptions,
-): WireCall {
-  const schema = call.format?.type === "schema" ? call.format.schema : undefined;
-  const isSent = schema !== undefined && forms.format < SCHEMA_FORMS;
-  const { temperature, reasoning } = sampling(call, format, forms);
-  const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
-  const asked = ROOM[reasoning ?? "none"];
-  // A model that thinks without being asked, or in spite of `none`, needs room as well.
-  const room = thinks ? asked || ROOM[reasoning === undefined ? "medium" : "low"] : asksToThink ? asked : 0;
-  const ceiling = call.maxTokens === undefined ? undefined : call.maxTokens + room;
-  const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
-  return {
-    model: entry.model,
-    prompt: schema !== undefined && !isSent ? withSchema(call.prompt, schema) : call.prompt,
-    maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
-    temperature,
-    stops: call.stops ?? [],
-    format: isSent
-      ? { type: "schema", schema, strict: forms.format === 0 && format.takesStrictly(schema) }
-      : call.format && { type: "json" },
-    reasoning,
-    streamed: call.streamed,
-    cacheKey: call.cacheKey,
-  };
-}
-
-/** Temperature and reasoning of a call, where the vendor may take only one of the two. */
-function sampling(
-  { temperature, defaultTemperature, reasoning }: ModelCall,
-  { temperatureOrReasoning, forms: { reasoning: lastForm } }: WireFormat,
-  forms: Forms,
-): Pick<WireCall, "temperature" | "reasoning"> {
-  if (!temperatureOrReasoning) return { temperature: temperature ?? defaultTemperature, reasoning };
-  const thinks = reasoning !== undefined && reasoning !== "none" && forms.reasoning < lastForm;
-  const sent = temperature ?? (thinks ? undefined : defaultTemperature);
-  return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };
-}
-
-function withSchema({ system, messages }: Prompt, schema: string): Prompt {
-  const words = `Answer with one JSON object that is valid against this JSON Schema, and with nothing else:\n${schema}`;
-  return { system: system === "" ? words : `${system}\n\n${words}`, messages };
 }
 
 /** Where the calls of a model with a vendor go. Split in advance, because making a URL for each call takes 3 µs. */

@@ -77,6 +77,7 @@ export async function streams(): Promise<string> {
   for await (const event of stream) {
     if (event.type === "delta") event.text.length;
     else if (event.type === "trace") event.step.kind.length;
+    else if (event.type === "tool_call") same<typeof event.arguments, Readonly<Record<string, unknown>>>(true);
     else event.usage.credits.toFixed();
     // @ts-expect-error only a delta has text
     event.text;
@@ -98,7 +99,7 @@ export function mistakes(): void {
   // @ts-expect-error names are those of the wire
   chorus.generate({ prompt: "a", maxTokens: 10 });
   // @ts-expect-error no such role
-  chorus.generate({ messages: [{ role: "tool", content: "a" }] });
+  chorus.generate({ messages: [{ role: "function", content: "a" }] });
   // @ts-expect-error a schema cannot be streamed
   chorus.stream({ prompt: "a", response_format: { type: "json_schema", schema: INVOICE } });
   // @ts-expect-error the root is an object

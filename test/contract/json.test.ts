@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { type JsonNode, member, memberText, parseJson, stringifyJson } from "../../src/contract/json.ts";
+import { type JsonNode, JsonText, member, parseJson, stringifyJson } from "../../src/contract/json.ts";
 
 interface Sample {
   text: string;
@@ -119,19 +119,24 @@ describe("member", () => {
   });
 });
 
-describe("memberText", () => {
-  it("returns the text of a member as written", () => {
-    const path = fc.array(fc.constantFrom(...names.map(([, name]) => name)), { maxLength: 3 });
+describe("JsonText", () => {
+  const part = (text: string, path: (string | number)[]) => new JsonText(text).at(path);
+
+  it("returns the text of a part as written", () => {
+    const step = fc.oneof(fc.constantFrom(...names.map(([, name]) => name)), fc.nat({ max: 3 }));
     fc.assert(
-      fc.property(json, path, ({ text, value }, names) => {
-        let expected = value;
-        for (const name of names) {
-          const isObject = typeof expected === "object" && expected !== null && !Array.isArray(expected);
-          expected = isObject ? Object.getOwnPropertyDescriptor(expected, name)?.value : undefined;
+      fc.property(json, fc.array(fc.array(step, { maxLength: 3 }), { maxLength: 4 }), ({ text, value }, paths) => {
+        const source = new JsonText(text);
+        for (const path of paths) {
+          let expected = value;
+          for (const step of path) {
+            const isFitting = typeof expected === "object" && Array.isArray(expected) === (typeof step === "number");
+            expected = isFitting ? Object.getOwnPropertyDescriptor(expected ?? {}, step)?.value : undefined;
+          }
+          const found = source.at(path);
+          assert.deepEqual(found === undefined ? undefined : toValue(parseJson(found)), expected);
+          if (found !== undefined) assert.ok(text.includes(found) && found === found.trim());
         }
-        const found = memberText(text, names);
-        assert.deepEqual(found === undefined ? undefined : toValue(parseJson(found)), expected);
-        if (found !== undefined) assert.ok(text.includes(found) && found === found.trim());
       }),
       { numRuns: 500 },
     );
@@ -139,14 +144,22 @@ describe("memberText", () => {
 
   it("preserves spelling and the order of names", () => {
     const body = '{"response_format" : {"schema":{ "b":1.0, "10":{} , "2":[] } , "type":"json_schema"}}';
-    assert.equal(memberText(body, ["response_format", "schema"]), '{ "b":1.0, "10":{} , "2":[] }');
-    assert.equal(memberText(body, ["response_format", "type"]), '"json_schema"');
-    assert.equal(memberText(body, ["response_format", "type", "x"]), undefined);
-    assert.equal(memberText(body, ["schema"]), undefined);
+    assert.equal(part(body, ["response_format", "schema"]), '{ "b":1.0, "10":{} , "2":[] }');
+    assert.equal(part(body, ["response_format", "type"]), '"json_schema"');
+    assert.equal(part(body, ["response_format", "type", "x"]), undefined);
+    assert.equal(part(body, ["schema"]), undefined);
+  });
+
+  it("enters lists by number", () => {
+    const body = '{"tools":[ {"parameters": {"a":1e2} }, [ ] , "x,]"]}';
+    assert.equal(part(body, ["tools", 0, "parameters"]), '{"a":1e2}');
+    assert.equal(part(body, ["tools", 1]), "[ ]");
+    assert.equal(part(body, ["tools", 2]), '"x,]"');
+    for (const path of [["tools", 3], ["tools", 1, 0], ["tools", "0"], [0]]) assert.equal(part(body, path), undefined);
   });
 
   it("uses the last value of a repeated name at every level of the path", () => {
-    assert.equal(memberText('{"a":{"b":1},"a":{"c":2}}', ["a", "b"]), undefined);
-    assert.equal(memberText('{"a":{"b":1},"\\u0061":{"b":2,"b":3}}', ["a", "b"]), "3");
+    assert.equal(part('{"a":{"b":1},"a":{"c":2}}', ["a", "b"]), undefined);
+    assert.equal(part('{"a":{"b":1},"\\u0061":{"b":2,"b":3}}', ["a", "b"]), "3");
   });
 });

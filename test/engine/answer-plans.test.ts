@@ -65,7 +65,7 @@ async function ask(
       text += event.text;
       pieces++;
     } else if (event.type === "step") steps.push(event.step);
-    else return { text, pieces, finish: event, steps: steps.map(stepWord) };
+    else if (event.type === "finish") return { text, pieces, finish: event, steps: steps.map(stepWord) };
   }
   return assert.fail("no finish");
 }

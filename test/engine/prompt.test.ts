@@ -85,9 +85,9 @@ test("keeps images when messages are joined and when there is no text", () => {
 
 test("shows a model its answer and every error when it asks again", () => {
   const prompt = buildPrompt({ system: [], messages: [user("a")], continues: false }, "json_schema");
-  const again = rolesAndTexts(buildReask(prompt, '{"a":1}', ["$.a: must be string", "$.b: x"]));
+  const again = rolesAndTexts(buildReask(prompt, '{"a":1}', ["$.a: must be string", "$.b: x"], "Again."));
   assert.deepEqual(again.slice(0, -2), rolesAndTexts(prompt));
   assert.deepEqual(again.at(-2), ["assistant", '{"a":1}']);
-  assert.match(again.at(-1)?.[1] ?? "", /^That is not valid:\n- \$\.a: must be string\n- \$\.b: x\n/);
-  assert.equal(rolesAndTexts(buildReask(prompt, "", ["x"])).at(-2)?.[1], "(empty)");
+  assert.match(again.at(-1)?.[1] ?? "", /^That is not valid:\n- \$\.a: must be string\n- \$\.b: x\nAgain\.$/);
+  assert.equal(rolesAndTexts(buildReask(prompt, "", ["x"], "Again.")).at(-2)?.[1], "(empty)");
 });

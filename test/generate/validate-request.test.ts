@@ -123,7 +123,7 @@ describe("validates requests", () => {
   test("gives the path of a field with a wrong type", async ({ shared: { refuses } }) => {
     await refuses({ prompt: 5 }, "prompt", /string/);
     await refuses(
-      { messages: [turn("user"), { role: "tool", content: "a" }] },
+      { messages: [turn("user"), { role: "function", content: "a" }] },
       "messages[1].role",
       /"system", "user", "assistant"/,
     );

@@ -39,7 +39,11 @@ const openai: Wire = {
       created: 1_750_000_000,
       model: reply.version ?? "scripted",
       choices: [
-        { index: 0, message: { role: "assistant", content: text, refusal: null }, finish_reason: openaiFinish(reply) },
+        {
+          index: 0,
+          message: { role: "assistant", content: text, refusal: null, ...openaiCalls(reply) },
+          finish_reason: openaiFinish(reply),
+        },
       ],
       ...(reply.usage === null ? {} : { usage: openaiUsage(reply) }),
     }),
@@ -58,6 +62,10 @@ const openai: Wire = {
       before: [delta({ role: "assistant", content: "" })],
       text: pieces.map((content) => delta({ content })),
       after: [
+        ...(openaiCalls(reply).tool_calls ?? []).flatMap(({ function: { name, arguments: text }, ...call }, index) => [
+          delta({ tool_calls: [{ index, ...call, function: { name, arguments: "" } }] }),
+          ...halves(text).map((part) => delta({ tool_calls: [{ index, function: { arguments: part } }] })),
+        ]),
         delta({}, openaiFinish(reply)),
         ...(reply.usage === null ? [] : [chunk([], { usage: openaiUsage(reply) })]),
         "data: [DONE]\n\n",
@@ -71,7 +79,18 @@ const openai: Wire = {
 };
 
 function openaiFinish(reply: Reply): string {
-  return finishOf(reply, { "content-filter": "content_filter" });
+  const stop = reply.calls ? "tool_calls" : "stop";
+  return finishOf(reply, { stop, "content-filter": "content_filter" });
+}
+
+function openaiCalls({ calls }: Reply) {
+  return calls ? { tool_calls: calls.map((call, i) => ({ id: `call_v${i}`, type: "function", function: call })) } : {};
+}
+
+/** Two parts of a text, as a stream has it. */
+function halves(text: string): string[] {
+  const middle = Math.ceil(text.length / 2);
+  return [text.slice(0, middle), text.slice(middle)];
 }
 
 function openaiUsage(reply: Reply) {
@@ -94,14 +113,16 @@ const anthropic: Wire = {
       ...anthropicMessage(reply),
       content: [
         ...(reply.thinking === undefined ? [] : [{ type: "thinking", thinking: reply.thinking, signature: "s" }]),
-        block,
+        ...(text === "" && reply.calls ? [] : [block]),
+        ...(reply.calls ?? []).map(({ name }, i) => ({ ...toolUse(name), id: `toolu_v${i}` })),
       ],
       stop_reason: "input" in block ? "tool_use" : anthropicFinish(reply),
       stop_sequence: null,
       usage: anthropicUsage(reply),
     });
     // The text itself, because a parser would change the spelling of its numbers.
-    return "input" in block ? body.replace('"input":{}', () => `"input":${text}`) : body;
+    const inputs = [...("input" in block ? [text] : []), ...(reply.calls ?? []).map((call) => call.arguments)];
+    return inputs.reduce((sent, input) => sent.replace('"input":{}', () => `"input": ${input}`), body);
   },
   frames(pieces, reply, tool) {
     const named = (data: { type: string; [key: string]: unknown }) => event(data, data.type);
@@ -109,6 +130,7 @@ const anthropic: Wire = {
     const thinks = reply.thinking !== undefined;
     const index = thinks ? 1 : 0;
     const isTool = isInput(pieces.join(""), tool);
+    const isEmpty = reply.calls !== undefined && pieces.length === 0;
     const delta = (text: string) =>
       isTool ? { type: "input_json_delta", partial_json: text } : { type: "text_delta", text };
     return {
@@ -134,15 +156,28 @@ const anthropic: Wire = {
               named({ type: "content_block_stop", index: 0 }),
             ]
           : []),
-        named({
-          type: "content_block_start",
-          index,
-          content_block: isTool ? toolUse(tool) : { type: "text", text: "" },
-        }),
+        ...(isEmpty
+          ? []
+          : [
+              named({
+                type: "content_block_start",
+                index,
+                content_block: isTool ? toolUse(tool) : { type: "text", text: "" },
+              }),
+            ]),
       ],
       text: pieces.map((text) => named({ type: "content_block_delta", index, delta: delta(text) })),
       after: [
-        named({ type: "content_block_stop", index }),
+        ...(isEmpty ? [] : [named({ type: "content_block_stop", index })]),
+        ...(reply.calls ?? []).flatMap(({ name, arguments: text }, i) => {
+          const at = { index: index + (isEmpty ? 0 : 1) + i };
+          const input = (part: string) => ({ type: "input_json_delta", partial_json: part });
+          return [
+            named({ type: "content_block_start", ...at, content_block: { ...toolUse(name), id: `toolu_v${i}` } }),
+            ...halves(text).map((part) => named({ type: "content_block_delta", ...at, delta: input(part) })),
+            named({ type: "content_block_stop", ...at }),
+          ];
+        }),
         named({
           type: "message_delta",
           delta: { stop_reason: isTool ? "tool_use" : anthropicFinish(reply), stop_sequence: null },
@@ -175,7 +210,11 @@ function anthropicMessage({ version = "scripted" }: Reply) {
 }
 
 function anthropicFinish(reply: Reply): string {
-  return finishOf(reply, { stop: "end_turn", length: "max_tokens", "content-filter": "refusal" });
+  return finishOf(reply, {
+    stop: reply.calls ? "tool_use" : "end_turn",
+    length: "max_tokens",
+    "content-filter": "refusal",
+  });
 }
 
 function anthropicUsage(reply: Reply) {
@@ -193,12 +232,15 @@ const google: Wire = {
   path: /\/models\/[^/:]+:(streamGenerateContent|generateContent)(\?|$)/,
   isStream: (path) => path.includes(":streamGenerateContent"),
   whole: (text, reply) =>
-    JSON.stringify({
-      candidates: [
-        { content: { role: "model", parts: googleParts(text, reply) }, finishReason: googleFinish(reply), index: 0 },
-      ],
-      ...googleRest(reply),
-    }),
+    withArguments(
+      reply,
+      JSON.stringify({
+        candidates: [
+          { content: { role: "model", parts: googleParts(text, reply) }, finishReason: googleFinish(reply), index: 0 },
+        ],
+        ...googleRest(reply),
+      }),
+    ),
   frames(pieces, reply) {
     // Gemini's frames end with two CRLF, unlike the others'.
     const frame = (data: unknown) => `data: ${JSON.stringify(data)}\r\n\r\n`;
@@ -210,7 +252,10 @@ const google: Wire = {
       text: pieces.map((text) =>
         frame({ ...candidate([{ text }]), responseId: "r1", modelVersion: reply.version ?? "scripted" }),
       ),
-      after: [frame({ ...candidate([{ text: "" }], { finishReason: googleFinish(reply) }), ...googleRest(reply) })],
+      after: [
+        ...(reply.calls ? [withArguments(reply, frame(candidate(googleCalls(reply))))] : []),
+        frame({ ...candidate([{ text: "" }], { finishReason: googleFinish(reply) }), ...googleRest(reply) }),
+      ],
     };
   },
   error: (status, { message = "scripted", type = "UNAVAILABLE", details }) => ({
@@ -220,7 +265,17 @@ const google: Wire = {
 };
 
 function googleParts(text: string, reply: Reply): unknown[] {
-  return [...(reply.thinking === undefined ? [] : [{ text: reply.thinking, thought: true }]), { text }];
+  const thoughts = reply.thinking === undefined ? [] : [{ text: reply.thinking, thought: true }];
+  return [...thoughts, ...(text === "" && reply.calls ? [] : [{ text }]), ...googleCalls(reply)];
+}
+
+function googleCalls({ calls = [] }: Reply): unknown[] {
+  return calls.map(({ name }) => ({ functionCall: { name, args: {} } }));
+}
+
+/** Inserts the arguments as they are written. */
+function withArguments({ calls = [] }: Reply, body: string): string {
+  return calls.reduce((sent, call) => sent.replace('"args":{}', () => `"args": ${call.arguments}`), body);
 }
 
 function googleFinish(reply: Reply): string {

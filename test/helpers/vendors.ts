@@ -10,6 +10,8 @@ export type VendorKind = "openai" | "anthropic" | "google";
 export interface Reply {
   /** The answer; of a list, each item is one frame of a stream. */
   text?: string | readonly string[];
+  /** Calls of tools after the text, whose arguments are JSON text. Without `text`, there is none. */
+  calls?: readonly { readonly name: string; readonly arguments: string }[];
   /** Thoughts before the answer (anthropic and google). */
   thinking?: string;
   /** `stop`, `length`, `content-filter`, or a word of the vendor's own. */
@@ -192,7 +194,8 @@ async function play(
   try {
     if (end === "silent") await forever();
     if (headersMs > 0) await pause(headersMs);
-    const list = typeof reply.text === "string" ? [reply.text] : (reply.text ?? [`Hello from ${kind}.`]);
+    const usual = reply.calls ? [] : [`Hello from ${kind}.`];
+    const list = typeof reply.text === "string" ? [reply.text] : (reply.text ?? usual);
     const streamed = call.streamed && status < 400;
     response.writeHead(status, {
       "content-type": streamed ? "text/event-stream" : "application/json",
@@ -236,7 +239,8 @@ async function play(
 /** Name of the tool that the caller offers. */
 function toolOf({ json }: VendorCall): string | undefined {
   const [tool] = Array.isArray(json.tools) ? json.tools : [];
-  return tool?.name;
+  // The caller's own tools take no answer.
+  return tool?.name === "answer" ? tool.name : undefined;
 }
 
 function pieces(bytes: Buffer, split: Reply["split"]): Buffer[] {

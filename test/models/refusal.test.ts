@@ -8,7 +8,10 @@ import { google } from "../../src/models/wire/google.ts";
 import { openai } from "../../src/models/wire/openai.ts";
 import type { Forms, Option, WireCall, WireFormat } from "../../src/models/wire/wire.ts";
 
-const FIRST: Forms = { temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 };
+const FIRST: Forms = {
+  ...{ temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 },
+  ...{ strictTools: 0, toolChoice: 0, parallel: 0 },
+};
 const FULL: WireCall = {
   model: "m",
   prompt: { system: "", messages: [{ role: "user", text: "Hi" }] },
@@ -16,6 +19,7 @@ const FULL: WireCall = {
   temperature: 1,
   stops: ["x"],
   format: { type: "json" },
+  tools: undefined,
   reasoning: "low",
   streamed: true,
   cacheKey: "k",

@@ -23,6 +23,7 @@ interface JsonRule {
   orString: boolean;
   inPath: boolean;
   qualifier: string;
+  omitEmpty: boolean;
 }
 
 /** Collects the schemas of messages and enums in their JSON form, by name. */
@@ -100,7 +101,9 @@ export function createSchemas(
     const list = { type: "array", items: one };
     const several = orString ? { anyOf: [{ type: "string" }, list] } : list;
     const map = { type: "object", additionalProperties: one };
-    const single = qualifier === "" ? one : { anyOf: [one, { type: "string", pattern: "^[a-z]+:.+$" }] };
+    const [first] = orString ? (field.message?.fields ?? []) : [];
+    const orWord = first ? { anyOf: [value(first), one] } : one;
+    const single = qualifier === "" ? orWord : { anyOf: [one, { type: "string", pattern: "^[a-z]+:.+$" }] };
     const schema = field.fieldKind === "list" ? several : field.fieldKind === "map" ? map : single;
     return {
       ...(nullable || nullBeside !== "" ? orNull(schema) : schema),
@@ -147,7 +150,8 @@ export function createSchemas(
 
   /** Whether the member is in every response: fields without `optional`, and those that may be null. */
   function isAlwaysSent(field: DescField): boolean {
-    return (!field.proto.proto3Optional || rule(field).nullable) && !OPTIONAL.has(fullName(field));
+    const { nullable, omitEmpty } = rule(field);
+    return (!field.proto.proto3Optional || nullable) && !omitEmpty && !OPTIONAL.has(fullName(field));
   }
 
   function isRequest(desc: DescMessage): boolean {

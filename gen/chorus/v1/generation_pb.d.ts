@@ -12,6 +12,112 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chorus_v1_generation: GenFile;
 
 /**
+ * A function of the caller that an answer may ask for. The caller runs it; the service never does.
+ *
+ * @generated from message chorus.v1.Tool
+ */
+export declare type Tool = Message$1<"chorus.v1.Tool"> & {
+  /**
+   * Name of the function: 1 to 64 characters of `A-Z`, `a-z`, `0-9`, `_` and `-`, different for each tool. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the function does and when to use it. The model sees it.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * The JSON Schema of the arguments as JSON text, which the model sees exactly as written: at most 32 KiB as compact
+   * JSON and 10 levels deep; its root is an object. Default: a function without arguments. Keywords beyond those of
+   * `response_format` are checked where the service can, and a notice names a tool whose schema it checks in part.
+   *
+   * @generated from field: string parameters = 3;
+   */
+  parameters: string;
+
+  /**
+   * True refuses a schema that the service cannot check as a whole. Default false.
+   *
+   * @generated from field: optional bool strict = 4;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.Tool.
+ * Use `create(ToolSchema)` to create a new message.
+ */
+export declare const ToolSchema: GenMessage<Tool>;
+
+/**
+ * A call of a tool.
+ *
+ * @generated from message chorus.v1.ToolCall
+ */
+export declare type ToolCall = Message$1<"chorus.v1.ToolCall"> & {
+  /**
+   * Identifier of the call, prefix `call_`. In a request: any text of 1 to 256 characters, different for each call of a
+   * message.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name of the tool.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The arguments, an object, as JSON text. They are valid against the `parameters` of the tool.
+   *
+   * @generated from field: string arguments = 3;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message chorus.v1.ToolCall.
+ * Use `create(ToolCallSchema)` to create a new message.
+ */
+export declare const ToolCallSchema: GenMessage<ToolCall>;
+
+/**
+ * Which tools an answer may ask for: a mode, or one tool by its name. In JSON, a mode stands as its word in place of
+ * the object.
+ *
+ * @generated from message chorus.v1.ToolChoice
+ */
+export declare type ToolChoice = Message$1<"chorus.v1.ToolChoice"> & {
+  /**
+   * The mode. Not together with `name`.
+   *
+   * @generated from field: chorus.v1.ToolMode mode = 1;
+   */
+  mode: ToolMode;
+
+  /**
+   * Name of the tool that the answer must call.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message chorus.v1.ToolChoice.
+ * Use `create(ToolChoiceSchema)` to create a new message.
+ */
+export declare const ToolChoiceSchema: GenMessage<ToolChoice>;
+
+/**
  * One message of a conversation.
  *
  * @generated from message chorus.v1.Message
@@ -25,11 +131,26 @@ export declare type Message = Message$1<"chorus.v1.Message"> & {
   role: Role;
 
   /**
-   * The text of the message. It can be empty, but not in every message of a request.
+   * The text of the message; of the role `tool`, the result of the call. It can be empty, but not in every message of a
+   * request, and be left out beside `tool_calls`.
    *
    * @generated from field: string content = 2;
    */
   content: string;
+
+  /**
+   * The calls of an earlier answer; only with the role `assistant`. A message of the role `tool` must follow for each.
+   *
+   * @generated from field: repeated chorus.v1.ToolCall tool_calls = 3;
+   */
+  toolCalls: ToolCall[];
+
+  /**
+   * Identifier of the call whose result this is. Required with the role `tool`, and only possible with it.
+   *
+   * @generated from field: string tool_call_id = 4;
+   */
+  toolCallId: string;
 };
 
 /**
@@ -260,6 +381,27 @@ export declare type GenerateRequest = Message$1<"chorus.v1.GenerateRequest"> & {
    * @generated from field: map<string, string> tags = 15;
    */
   tags: { [key: string]: string };
+
+  /**
+   * Functions that the answer may ask for: at most 128.
+   *
+   * @generated from field: repeated chorus.v1.Tool tools = 16;
+   */
+  tools: Tool[];
+
+  /**
+   * Whether the answer may ask for tools: `auto`, `none`, `required`, or `{"name": …}` for one tool. Default `auto`.
+   *
+   * @generated from field: chorus.v1.ToolChoice tool_choice = 17;
+   */
+  toolChoice?: ToolChoice | undefined;
+
+  /**
+   * Whether the answer may ask for several calls at once. Default true.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 18;
+   */
+  parallelToolCalls?: boolean | undefined;
 };
 
 /**
@@ -275,7 +417,7 @@ export declare const GenerateRequestSchema: GenMessage<GenerateRequest>;
  */
 export declare type Usage = Message$1<"chorus.v1.Usage"> & {
   /**
-   * Tokens of the prompt, messages, system, attachments and schema. The service counts each once, with its own
+   * Tokens of the prompt, messages, system, attachments, schema and tools. The service counts each once, with its own
    * tokenizer.
    *
    * @generated from field: int32 input_tokens = 1;
@@ -283,7 +425,7 @@ export declare type Usage = Message$1<"chorus.v1.Usage"> & {
   inputTokens: number;
 
   /**
-   * Tokens of the answer.
+   * Tokens of the answer and of its tool calls.
    *
    * @generated from field: int32 output_tokens = 2;
    */
@@ -521,7 +663,7 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
   requestId: string;
 
   /**
-   * The answer as text. With a JSON Schema, the validated object as compact JSON.
+   * The answer as text; it may be empty beside `tool_calls`. With a JSON Schema, the validated object as compact JSON.
    *
    * @generated from field: string answer = 3;
    */
@@ -576,6 +718,13 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
    * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 10;
    */
   intelligenceTrace?: IntelligenceTrace | undefined;
+
+  /**
+   * The tool calls that the answer asks for, in order. Left out when there are none.
+   *
+   * @generated from field: repeated chorus.v1.ToolCall tool_calls = 11;
+   */
+  toolCalls: ToolCall[];
 };
 
 /**
@@ -627,6 +776,14 @@ export declare type StreamGenerateResponse = Message$1<"chorus.v1.StreamGenerate
      */
     value: StreamGenerateResponse_Open;
     case: "open";
+  } | {
+    /**
+     * A tool call.
+     *
+     * @generated from field: chorus.v1.StreamGenerateResponse.ToolCall tool_call = 5;
+     */
+    value: StreamGenerateResponse_ToolCall;
+    case: "toolCall";
   } | { case: undefined; value?: undefined };
 };
 
@@ -759,6 +916,47 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
  * Use `create(StreamGenerateResponse_DoneSchema)` to create a new message.
  */
 export declare const StreamGenerateResponse_DoneSchema: GenMessage<StreamGenerateResponse_Done>;
+
+/**
+ * A tool call that the answer asks for, whole and checked. It comes after the text.
+ *
+ * @generated from message chorus.v1.StreamGenerateResponse.ToolCall
+ */
+export declare type StreamGenerateResponse_ToolCall = Message$1<"chorus.v1.StreamGenerateResponse.ToolCall"> & {
+  /**
+   * Place of the call within the answer, from 0.
+   *
+   * @generated from field: int32 index = 1;
+   */
+  index: number;
+
+  /**
+   * Identifier of the call, prefix `call_`.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Name of the tool.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * The arguments, an object, as JSON text. They are valid against the `parameters` of the tool.
+   *
+   * @generated from field: string arguments = 4;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message chorus.v1.StreamGenerateResponse.ToolCall.
+ * Use `create(StreamGenerateResponse_ToolCallSchema)` to create a new message.
+ */
+export declare const StreamGenerateResponse_ToolCallSchema: GenMessage<StreamGenerateResponse_ToolCall>;
 
 /**
  * How good an answer was. It needs `score`, `correct` or `expected`; of `score` and `correct` only one.
@@ -1569,6 +1767,13 @@ export enum Role {
    * @generated from enum value: ROLE_ASSISTANT = 3;
    */
   ASSISTANT = 3,
+
+  /**
+   * The result of a tool call, which the caller has run.
+   *
+   * @generated from enum value: ROLE_TOOL = 4;
+   */
+  TOOL = 4,
 }
 
 /**
@@ -1610,12 +1815,59 @@ export enum FinishReason {
    * @generated from enum value: FINISH_REASON_CONTENT_FILTER = 3;
    */
   CONTENT_FILTER = 3,
+
+  /**
+   * The answer asks for tools: run each call of `tool_calls`, and send the results.
+   *
+   * @generated from enum value: FINISH_REASON_TOOL_CALLS = 4;
+   */
+  TOOL_CALLS = 4,
 }
 
 /**
  * Describes the enum chorus.v1.FinishReason.
  */
 export declare const FinishReasonSchema: GenEnum<FinishReason>;
+
+/**
+ * Whether an answer may, must or must not ask for tools.
+ *
+ * @generated from enum chorus.v1.ToolMode
+ */
+export enum ToolMode {
+  /**
+   * The same as `auto`.
+   *
+   * @generated from enum value: TOOL_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The service chooses.
+   *
+   * @generated from enum value: TOOL_MODE_AUTO = 1;
+   */
+  AUTO = 1,
+
+  /**
+   * The answer is text.
+   *
+   * @generated from enum value: TOOL_MODE_NONE = 2;
+   */
+  NONE = 2,
+
+  /**
+   * The answer has at least one call.
+   *
+   * @generated from enum value: TOOL_MODE_REQUIRED = 3;
+   */
+  REQUIRED = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.ToolMode.
+ */
+export declare const ToolModeSchema: GenEnum<ToolMode>;
 
 /**
  * What a step did. More kinds may be added.
@@ -1701,14 +1953,14 @@ export enum StepKind {
   FALLBACK = 10,
 
   /**
-   * An answer that did not satisfy the JSON Schema was repaired.
+   * An answer or a tool call that did not satisfy its JSON Schema was repaired.
    *
    * @generated from enum value: STEP_KIND_REPAIR = 11;
    */
   REPAIR = 11,
 
   /**
-   * A model was asked again because its answer did not satisfy the JSON Schema.
+   * A model was asked again because its answer or a tool call did not satisfy its JSON Schema.
    *
    * @generated from enum value: STEP_KIND_REASK = 12;
    */
@@ -2101,9 +2353,9 @@ export declare const GenerationService: GenService<{
     output: typeof GenerateResponseSchema;
   },
   /**
-   * Answers piece by piece: at the level `high` one `open`, then any number of `delta` and `trace` messages, then
-   * exactly one `done`. A failure ends the stream as an error. A JSON Schema is refused here, because only a complete
-   * answer can be validated.
+   * Answers piece by piece: at the level `high` one `open`, then any number of `delta`, `trace` and `tool_call`
+   * messages, then exactly one `done`. A failure ends the stream as an error. A JSON Schema is refused here, because
+   * only a complete answer can be validated.
    *
    * @generated from rpc chorus.v1.GenerationService.StreamGenerate
    */

@@ -48,7 +48,8 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
 
   /**
    * A string may stand in place of the list. It counts as a list with one item: the string, or in a list of messages
-   * the object `{"type": "text", "text": …}`.
+   * the object `{"type": "text", "text": …}`. In place of a single message, it counts as the value of the message's
+   * first field.
    *
    * @generated from field: bool or_string = 6;
    */
@@ -68,6 +69,21 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: string qualifier = 8;
    */
   qualifier: string;
+
+  /**
+   * The list is left out of a response when it is empty.
+   *
+   * @generated from field: bool omit_empty = 9;
+   */
+  omitEmpty: boolean;
+
+  /**
+   * Name of another field of the message: while that one is not set, this member must be present and not null in a
+   * request.
+   *
+   * @generated from field: string required_unless = 10;
+   */
+  requiredUnless: string;
 };
 
 /**

@@ -1,6 +1,6 @@
 import { LinkedAbort } from "../../concurrency/abort.ts";
 import { UpstreamError } from "../../models/failover.ts";
-import type { Model, ModelCall } from "../../models/port/model.ts";
+import type { Model, ModelCall, Piece } from "../../models/port/model.ts";
 import { bestDraft } from "./best.ts";
 import type { PieceGenerator } from "./composite.ts";
 import { type Draft, draftPieces } from "./draft.ts";
@@ -45,7 +45,7 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
     };
     try {
       for await (const piece of first.ask(call)) {
-        if (piece.type === "text") hasText = true;
+        if (isAnswer(piece)) hasText = true;
         yield piece;
       }
       return;
@@ -57,7 +57,7 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
       const isReplaceable = drafts.some(({ canonical }) => canonical !== undefined);
       try {
         for await (const piece of startedBy(isReplaceable ? firstTextAt : undefined, successor, call)) {
-          if (piece.type === "text") hasText = true;
+          if (isAnswer(piece)) hasText = true;
           yield piece;
         }
         return;
@@ -75,13 +75,17 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
   return { name: "cascade", ask };
 }
 
+function isAnswer({ type }: Piece): boolean {
+  return type === "text" || type === "calls";
+}
+
 /** Streams a call and cancels it if there is no text by the time `at`, a value of `performance.now()`. */
 async function* startedBy(at: number | undefined, model: Model, call: ModelCall): PieceGenerator {
   using abort = new LinkedAbort(call.signal);
   const timer = at === undefined ? undefined : setTimeout(() => abort.abort(), Math.max(0, at - performance.now()));
   try {
     for await (const piece of model.ask({ ...call, signal: abort.signal })) {
-      if (piece.type === "text") clearTimeout(timer);
+      if (isAnswer(piece)) clearTimeout(timer);
       yield piece;
     }
   } finally {

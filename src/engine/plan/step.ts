@@ -16,6 +16,13 @@ export class Steps {
   }
 }
 
+/** The start and the end of a repair of an answer. */
+export function* repairSteps(steps: Steps): Generator<Extract<Piece, { type: "step" }>> {
+  const step = steps.begin("repair", "service");
+  yield { type: "step", step };
+  yield { type: "step", step: { ...step, outcome: "ok" } };
+}
+
 /** A step as a piece of a completion. This is how a plan reports its steps to the plan around it. */
 export function stepPiece(step: Step): Piece {
   return { type: "step", step };

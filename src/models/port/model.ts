@@ -8,11 +8,49 @@ export interface Image {
   data: Uint8Array;
 }
 
+/** A function that a model may ask for. Callers run it. */
+export interface Tool {
+  readonly name: string;
+  /** Empty for none. */
+  readonly description: string;
+  /** JSON Schema of the arguments, an object, as JSON text. It reaches the vendor unchanged. */
+  readonly parameters: string;
+}
+
+/** The tools of a request, at least one, and whether a model may or must ask for them. */
+export interface Tools {
+  readonly list: readonly Tool[];
+  /** An object: the one tool that must be called. */
+  readonly choice: "auto" | "none" | "required" | { readonly name: string };
+  /** Whether a model may ask for several calls at once. */
+  readonly parallel: boolean;
+}
+
+/** A call that a model has asked for. */
+export interface ToolCall {
+  /** In a prompt it is the same for the call and its result, and different for each call. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text of an object; in a completion what the model wrote, which may be any text. */
+  readonly arguments: string;
+}
+
+/** What a call has given. */
+export interface ToolResult {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+}
+
 /** One message of a conversation. Messages alternate; the first and the last are a user's. */
 export interface Message {
   readonly role: "user" | "assistant";
   readonly text: string;
   readonly images?: readonly Image[];
+  /** Of the assistant: what it has asked for. The next message has the results. */
+  readonly calls?: readonly ToolCall[];
+  /** Of the user: the results of all calls of the message before. They come before the text. */
+  readonly results?: readonly ToolResult[];
 }
 
 /** What a model is asked. */
@@ -52,6 +90,8 @@ export interface ModelCall {
   readonly stops?: readonly string[];
   /** Absent: prose. */
   readonly format?: Format;
+  /** Absent: the model cannot ask for any. */
+  readonly tools?: Tools;
   /** Absent: the model's own. */
   readonly reasoning?: Reasoning;
   /** Whether to stream; otherwise the vendor is asked for a whole completion. */
@@ -137,12 +177,17 @@ export interface End {
   readonly version?: string;
 }
 
+/** A call as a model wrote it. It has no identifier yet. */
+export type WrittenCall = Omit<ToolCall, "id">;
+
 /**
- * A piece of a completion. All text that one socket read brings is one piece. `progress` says that the vendor sent
- * something else; with `usage`, that it sent a completion which is not used, and is asked again.
+ * A piece of a completion. All text that one socket read brings is one piece. `calls` come once at most, all together,
+ * after the text. `progress` says that the vendor sent something else; with `usage`, that it sent a completion which is
+ * not used, and is asked again.
  */
 export type Piece =
   | { readonly type: "text"; readonly text: string }
+  | { readonly type: "calls"; readonly calls: readonly WrittenCall[] }
   | { readonly type: "progress"; readonly usage?: TokenUsage }
   | { readonly type: "step"; readonly step: Step }
   | End;
@@ -166,6 +211,7 @@ export interface Model {
 /** A whole completion: the fold of its pieces. */
 export interface Completion {
   text: string;
+  calls: readonly WrittenCall[];
   steps: Step[];
   end: End;
 }
@@ -173,11 +219,13 @@ export interface Completion {
 /** Reads a completion to its end. @throws what the model throws */
 export async function complete(model: Model, call: ModelCall): Promise<Completion> {
   let text = "";
+  let calls: readonly WrittenCall[] = [];
   const steps: Step[] = [];
   for await (const piece of model.ask(call)) {
     if (piece.type === "text") text += piece.text;
+    else if (piece.type === "calls") calls = piece.calls;
     else if (piece.type === "step") steps.push({ ...piece.step });
-    else if (piece.type === "end") return { text, steps, end: piece };
+    else if (piece.type === "end") return { text, calls, steps, end: piece };
   }
   throw new TypeError(`The model ${model.name} ended without an end.`);
 }

@@ -8,6 +8,7 @@ import {
   type Forms,
   frameFailure,
   type JsonObject,
+  list,
   looseObject,
   object,
   parseObject,
@@ -31,11 +32,15 @@ const CACHED_FROM = 4_096;
 export const anthropic: WireFormat = {
   base: { host: "https://api.anthropic.com", path: "/v1" },
   // format: the schema; the prompt alone asks for any JSON. reasoning: see `thinkingFields`.
-  forms: { temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS, reasoning: 3, cacheKey: 1, usage: 0 },
+  forms: {
+    ...{ temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS, reasoning: 3, cacheKey: 1, usage: 0 },
+    ...{ strictTools: 1, toolChoice: 0, parallel: 0 },
+  },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
     maxTokens: /\bmax_?tokens\b(?!.*\bbudget_tokens\b)/i,
+    strictTools: /\btools\.\d+\b.*\bstrict\b|\bstrict\b.*\btools?\b/i,
     format: /\boutput_config\.format\b|\boutput_format\b|\b(?:json_|input_)?schema\b|\btools?\b|\btool_choice\b/i,
     reasoning: /\bthinking\b|\beffort\b|\badaptive\b|\bbudget_tokens\b|\boutput_config\b/i,
     cacheKey: /\bcache_control\b/i,
@@ -44,17 +49,19 @@ export const anthropic: WireFormat = {
   temperatureOrReasoning: true,
   defaultMaxTokens: 32_000,
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
+  sendsSchemaAsTool: true,
 
   request(entry, call, forms) {
-    const { format } = call;
+    const { format, tools } = call;
     const schema = format?.type === "schema" ? format : undefined;
-    const thinking = thinkingFields(call, forms);
+    const isForced = tools?.choice === "required" || typeof tools?.choice === "object";
+    // A model that thinks must not be forced to call a tool.
+    const thinking = thinkingFields(isForced ? { ...call, reasoning: "none" } : call, forms);
     const effort = object(thinking.output_config).effort;
-    const body = JSON.stringify({
+    const fields = JSON.stringify({
       model: call.model,
       max_tokens: call.maxTokens,
       ...(call.prompt.system === "" ? {} : { system: systemBlocks(call, forms) }),
-      messages: messages(call, forms),
       ...(call.streamed ? { stream: true } : {}),
       // The range ends at 1.
       ...(call.temperature !== undefined && forms.temperature === 0
@@ -63,8 +70,11 @@ export const anthropic: WireFormat = {
       ...(call.stops.length > 0 && forms.stops === 0 ? { stop_sequences: call.stops } : {}),
       ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
       ...(effort !== undefined && !schema?.strict ? { output_config: { effort } } : {}),
-      ...(schema && !schema.strict ? { tool_choice: toolChoice(object(thinking.thinking)) } : {}),
+      ...(schema && !schema.strict ? { tool_choice: answerChoice(object(thinking.thinking)) } : {}),
+      ...(tools ? { tool_choice: toolChoice(tools) } : {}),
     });
+    const spoken = withRawMember(fields, "messages", `[${messages(call, forms).join(",")}]`);
+    const body = tools ? withRawMember(spoken, "tools", toolsText(call, forms)) : spoken;
     return {
       path: "/messages",
       headers: { "x-api-key": entry.apiKey ?? "", "anthropic-version": "2023-06-01" },
@@ -85,11 +95,13 @@ export const anthropic: WireFormat = {
         return;
       case "content_block_start":
         readBlock(object(json.content_block), into);
+        if (into.takesCalls) return beginCall(json.index, object(json.content_block), into);
         into.toolInput = isAnswerTool(object(json.content_block)) ? "empty" : "none";
         return;
       case "content_block_delta":
         readBlock(object(json.delta), into);
-        readInput(object(json.delta), into);
+        if (into.takesCalls) readCall(json.index, object(json.delta), into);
+        else readInput(object(json.delta), into);
         return;
       case "content_block_stop":
         // The input of a tool without parameters has no deltas.
@@ -114,7 +126,9 @@ export const anthropic: WireFormat = {
     if (!Array.isArray(json.content)) throw unreadable();
     for (const [at, block] of json.content.entries()) {
       readBlock(object(block), into);
-      if (!isAnswerTool(object(block))) continue;
+      const { type, name } = object(block);
+      if (into.takesCalls && type === "tool_use") into.writeCall(at, { name, text: inputText(body, at) });
+      if (into.takesCalls || !isAnswerTool(object(block))) continue;
       into.toolInput = "begun";
       into.write(inputText(body, at));
     }
@@ -142,7 +156,7 @@ const TOOL = {
 const TOOL_TEXT = JSON.stringify(TOOL);
 
 /** A model that thinks must not be forced to call a tool. It may then write the answer as text, which is read too. */
-function toolChoice({ type = "disabled" }: JsonObject): JsonObject {
+function answerChoice({ type = "disabled" }: JsonObject): JsonObject {
   return type === "disabled" ? { type: "tool", name: TOOL.name } : { type: "auto" };
 }
 
@@ -155,6 +169,42 @@ function readInput({ type, partial_json: text }: JsonObject, into: Collector): v
   if (into.toolInput === "none" || type !== "input_json_delta" || !text) return;
   into.toolInput = "begun";
   into.write(text);
+}
+
+type WireTools = NonNullable<WireCall["tools"]>;
+
+function toolChoice({ choice, parallel }: WireTools): JsonObject {
+  if (choice === "none") return { type: "none" };
+  const one = parallel ? {} : { disable_parallel_tool_use: true };
+  if (typeof choice === "object") return { type: "tool", name: choice.name, ...one };
+  return { type: choice === "required" ? "any" : "auto", ...one };
+}
+
+/** The last tool is marked where the instructions, which follow, are not. */
+function toolsText(call: WireCall, forms: Forms): string {
+  const { list = [] } = call.tools ?? {};
+  const isMarked = isMarking(call, forms) && !marksSystem(call) && toolsLength(call) >= CACHED_FROM;
+  const tools = list.map(({ name, description, parameters, strict }, at) => {
+    const more = { ...(strict ? { strict } : {}), ...(isMarked && at === list.length - 1 ? CACHE_MARK : {}) };
+    const head = JSON.stringify({ name, ...(description === "" ? {} : { description }), ...more });
+    return withRawMember(head, "input_schema", parameters);
+  });
+  return `[${tools.join(",")}]`;
+}
+
+function toolsLength({ tools }: WireCall): number {
+  return tools?.list.reduce((sum, { description, parameters }) => sum + description.length + parameters.length, 0) ?? 0;
+}
+
+function beginCall(index: unknown, { type, name, id, input }: JsonObject, into: Collector): void {
+  if (type !== "tool_use") return;
+  // The input follows in deltas. Some proxies send it at once.
+  const isWhole = Object.keys(object(input)).length > 0;
+  into.writeCall(index, { id, name, text: isWhole ? JSON.stringify(input) : "" });
+}
+
+function readCall(index: unknown, { type, partial_json: text }: JsonObject, into: Collector): void {
+  if (type === "input_json_delta") into.writeCall(index, { text });
 }
 
 /** The input of a tool in a whole answer, as the model wrote it. */
@@ -177,24 +227,59 @@ function isMarking({ cacheKey }: WireCall, forms: Forms): boolean {
 
 function systemBlocks(call: WireCall, forms: Forms): unknown {
   const { system } = call.prompt;
-  if (!isMarking(call, forms) || system.length < CACHED_FROM) return system;
+  if (!isMarking(call, forms) || !marksSystem(call)) return system;
   return [{ type: "text", text: system, ...CACHE_MARK }];
+}
+
+/** Whether the instructions and the tools before them are long enough for the cache. */
+function marksSystem(call: WireCall): boolean {
+  const { system } = call.prompt;
+  return system !== "" && system.length + toolsLength(call) >= CACHED_FROM;
 }
 
 /**
  * The message before the last is marked: a next request of the conversation repeats everything up to there. The last
- * message is not, because writing to the cache costs more than plain input, and many requests are never continued.
+ * message is not, because writing to the cache costs more than plain input, and many requests are never continued; but
+ * one with results of tools is, because the next step follows at once.
  */
-function messages(call: WireCall, forms: Forms): unknown[] {
+function messages(call: WireCall, forms: Forms): string[] {
   const { system, messages } = call.prompt;
-  const earlier = messages.slice(0, -1);
-  const length = earlier.reduce((sum, { text }) => sum + text.length, system.length);
-  const marked = isMarking(call, forms) && length >= CACHED_FROM ? earlier.length - 1 : -1;
-  return messages.map((message, at) => ({ role: message.role, content: content(message, at === marked) }));
+  const last = messages.length - (messages.at(-1)?.results ? 1 : 2);
+  const before = messages.slice(0, last + 1);
+  const length = before.reduce((sum, message) => sum + lengthOf(message), system.length + toolsLength(call));
+  const marked = isMarking(call, forms) && length >= CACHED_FROM ? last : -1;
+  return messages.map((message, at) => {
+    const { role, calls, results } = message;
+    if (calls || results) return `{"role":"${role}","content":[${toolBlocks(message, at === marked).join(",")}]}`;
+    return JSON.stringify({ role, content: content(message, at === marked) });
+  });
 }
 
-function content({ text, images = [] }: Message, isMarked: boolean): unknown {
-  if (images.length === 0 && !isMarked) return text;
+function lengthOf({ text, calls = [], results = [] }: Message): number {
+  const called = calls.reduce((sum, { arguments: given }) => sum + given.length, text.length);
+  return results.reduce((sum, result) => sum + result.text.length, called);
+}
+
+/** The blocks of a message with calls or results. Arguments are inserted as they are written. */
+function toolBlocks(message: Message, isMarked: boolean): string[] {
+  const { text, images, calls = [], results = [] } = message;
+  const mark = (isLast: boolean) => (isMarked && isLast ? CACHE_MARK : {});
+  const isAlone = text === "" && !images?.length;
+  const answers = results.map((result, at) =>
+    JSON.stringify({
+      ...{ type: "tool_result", tool_use_id: result.id, content: result.text },
+      ...mark(isAlone && at === results.length - 1),
+    }),
+  );
+  const others = isAlone ? [] : list(content(message, isMarked && calls.length === 0, true));
+  const asked = calls.map(({ id, name, arguments: given }, at) =>
+    withRawMember(JSON.stringify({ type: "tool_use", id, name, ...mark(at === calls.length - 1) }), "input", given),
+  );
+  return [...answers, ...others.map((block) => JSON.stringify(block)), ...asked];
+}
+
+function content({ text, images = [] }: Message, isMarked: boolean, asBlocks = isMarked): unknown {
+  if (images.length === 0 && !asBlocks) return text;
   const blocks: object[] = images.map(({ mediaType, data }) => ({
     type: "image",
     source: { type: "base64", media_type: mediaType, data: Buffer.from(data).toString("base64") },
@@ -237,7 +322,8 @@ function readEnd({ stop_reason: reason }: JsonObject, into: Collector): void {
   if (reason.includes("error")) {
     throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
   }
-  into.finish(reason === "tool_use" && into.toolInput !== "none" ? "stop" : endReason(ENDS, reason));
+  const isCall = reason === "tool_use" && (into.takesCalls || into.toolInput !== "none");
+  into.finish(isCall ? "stop" : endReason(ENDS, reason));
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {

@@ -1,3 +1,4 @@
+import { JsonText } from "../../contract/json.ts";
 import type { EndReason, Message, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
 import {
@@ -27,7 +28,10 @@ const TAKES_BUDGET = /\bgemini-[12]\b/;
 export const google: WireFormat = {
   base: { host: "https://generativelanguage.googleapis.com", path: "/v1beta" },
   // format: the schema, any JSON. reasoning: see `thinkingConfig`.
-  forms: { temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 0, usage: 0 },
+  forms: {
+    ...{ temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 0, usage: 0 },
+    ...{ strictTools: 0, toolChoice: 0, parallel: 0 },
+  },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
@@ -39,6 +43,7 @@ export const google: WireFormat = {
   temperatureOrReasoning: false,
   // The only mode takes any schema, and ignores the keywords that it does not know.
   takesStrictly: () => true,
+  sendsSchemaAsTool: false,
 
   request(entry, call, forms) {
     const { format } = call;
@@ -51,10 +56,12 @@ export const google: WireFormat = {
         : {}),
       ...(format && forms.format <= SCHEMA_FORMS ? { responseMimeType: "application/json" } : {}),
     });
-    const body = JSON.stringify({
+    const fields = JSON.stringify({
       ...(call.prompt.system === "" ? {} : { systemInstruction: { parts: [{ text: call.prompt.system }] } }),
-      contents: contents(call),
+      ...(call.tools ? { toolConfig: { functionCallingConfig: callingConfig(call.tools) } } : {}),
     });
+    const spoken = withRawMember(fields, "contents", `[${contents(call).join(",")}]`);
+    const body = call.tools ? withRawMember(spoken, "tools", toolsText(call.tools)) : spoken;
     const given = format?.type === "schema" ? withRawMember(config, "responseJsonSchema", format.schema) : config;
     const method = call.streamed ? "streamGenerateContent?alt=sse" : "generateContent";
     return {
@@ -65,13 +72,16 @@ export const google: WireFormat = {
   },
 
   readEvent(data, into) {
-    readResponse(parseObject(data), into);
+    readResponse(parseObject(data), into, () => new JsonText(data));
   },
 
   readWhole(body, into) {
     const json = parseObject(body);
     // A stream that is not asked for as events is a list.
-    for (const response of Array.isArray(json) ? json : [json]) readResponse(object(response), into);
+    const text = new JsonText(body);
+    if (Array.isArray(json))
+      for (const [at, response] of json.entries()) readResponse(object(response), into, () => text, [at]);
+    else readResponse(json, into, () => text);
     if (!into.isFinished && !into.isWhole) throw unreadable();
     into.isWhole = true;
   },
@@ -92,11 +102,44 @@ function thinkingConfig(model: string, depth: Reasoning, form: number): JsonObje
   return takesBudget ? { thinkingBudget: BUDGETS[asked] } : { thinkingLevel: asked === "none" ? "minimal" : asked };
 }
 
-function contents({ prompt }: WireCall): unknown[] {
-  return prompt.messages.map((message) => ({
-    role: message.role === "user" ? "user" : "model",
-    parts: parts(message),
-  }));
+function contents({ model, prompt }: WireCall): string[] {
+  return prompt.messages.map((message) => {
+    const role = message.role === "user" ? "user" : "model";
+    if (!message.calls && !message.results) return JSON.stringify({ role, parts: parts(message) });
+    return `{"role":"${role}","parts":[${toolParts(message, model).join(",")}]}`;
+  });
+}
+
+/** Later models of the family demand a signature for the first call of a message, or this word for none. */
+const SIGNED = /\bgemini-(?:[3-9]|\d\d)/;
+const UNSIGNED = ',"thoughtSignature":"skip_thought_signature_validator"';
+
+/** The parts of a message with calls or results. Arguments are inserted as they are written. */
+function toolParts(message: Message, model: string): string[] {
+  const { text, images = [], calls = [], results = [] } = message;
+  const answers = results.map(({ name, text: result }) =>
+    JSON.stringify({ functionResponse: { name, response: { result } } }),
+  );
+  const others = text === "" && images.length === 0 ? [] : parts(message).map((part) => JSON.stringify(part));
+  const asked = calls.map(({ name, arguments: given }, at) => {
+    const called = withRawMember(JSON.stringify({ name }), "args", given);
+    return `{"functionCall":${called}${at === 0 && SIGNED.test(model) ? UNSIGNED : ""}}`;
+  });
+  return [...answers, ...others, ...asked];
+}
+
+type WireTools = NonNullable<WireCall["tools"]>;
+
+function callingConfig({ choice }: WireTools): JsonObject {
+  if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.name] };
+  return { mode: { auto: "AUTO", none: "NONE", required: "ANY" }[choice] };
+}
+
+function toolsText({ list }: WireTools): string {
+  const tools = list.map(({ name, description, parameters }) =>
+    withRawMember(JSON.stringify({ name, description }), "parametersJsonSchema", parameters),
+  );
+  return `[{"functionDeclarations":[${tools.join(",")}]}]`;
 }
 
 function parts({ text, images = [] }: Message): unknown[] {
@@ -109,8 +152,9 @@ function parts({ text, images = [] }: Message): unknown[] {
 /**
  * Reads a whole response or one event of a stream, which have the same form. The event with a reason is the terminal
  * frame if usage has come with it; otherwise a later one may have the usage, and nothing else.
+ * @param source gives the text in which the response is at `path`
  */
-function readResponse(json: JsonObject, into: Collector): void {
+function readResponse(json: JsonObject, into: Collector, source: () => JsonText, path: (string | number)[] = []): void {
   const usage = object(json.usageMetadata);
   if (into.isFinished) {
     readUsage(usage, into);
@@ -120,10 +164,14 @@ function readResponse(json: JsonObject, into: Collector): void {
   if (json.error) throw frameFailure(describe(object(json.error)), object(json.error).code);
   into.identify(json.modelVersion);
   const candidate = object(list(json.candidates)[0]);
-  for (const part of list(object(candidate.content).parts)) {
-    const { text, thought } = object(part);
+  for (const [at, part] of list(object(candidate.content).parts).entries()) {
+    const { text, thought, functionCall } = object(part);
     if (thought === true) into.thinks = true;
     else into.write(text);
+    if (!functionCall) continue;
+    // Each call comes whole. Its arguments are taken from the text, because numbers lose digits when they are parsed.
+    const given = source().at([...path, "candidates", 0, "content", "parts", at, "functionCall", "args"]);
+    into.writeCall({}, { name: object(functionCall).name, text: given });
   }
   readUsage(usage, into);
   if (object(json.promptFeedback).blockReason) {

@@ -29,7 +29,10 @@ import {
 export const openai: WireFormat = {
   base: { host: "https://api.openai.com", path: "/v1" },
   // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
-  forms: { temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
+  forms: {
+    ...{ temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
+    ...{ strictTools: 1, toolChoice: 1, parallel: 1 },
+  },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop\b/i,
@@ -39,13 +42,17 @@ export const openai: WireFormat = {
     reasoning: /\breasoning(_effort)?\b|\bthinking\b|\bchat_template_kwargs\b/i,
     cacheKey: /\bprompt_cache_key\b/i,
     usage: /\bstream_options\b/i,
+    strictTools: /\bstrict\b|\bschema for function\b|\btools\b.*\bparameters\b/i,
+    toolChoice: /\btool_choice\b/i,
+    parallel: /\bparallel_tool_calls\b/i,
   },
   needsRoomWhenAsked: false,
   temperatureOrReasoning: false,
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
+  sendsSchemaAsTool: false,
 
   request(entry, call, forms) {
-    const { format } = call;
+    const { format, tools } = call;
     const fields = {
       model: call.model,
       messages: messages(call),
@@ -58,9 +65,11 @@ export const openai: WireFormat = {
       ...(call.cacheKey !== undefined && forms.cacheKey === 0 && entry.vendor === "openai"
         ? { prompt_cache_key: call.cacheKey }
         : {}),
+      ...(tools ? choiceFields(tools, forms) : {}),
       ...(format?.type === "json" && forms.format <= SCHEMA_FORMS ? { response_format: { type: "json_object" } } : {}),
     };
-    const body = JSON.stringify(fields);
+    const plain = JSON.stringify(fields);
+    const body = tools ? withRawMember(plain, "tools", toolsText(tools, entry)) : plain;
     return {
       path: "/chat/completions",
       headers: entry.apiKey ? { authorization: `Bearer ${entry.apiKey}` } : {},
@@ -106,8 +115,44 @@ export const openai: WireFormat = {
 };
 
 function messages({ prompt }: WireCall): unknown[] {
-  const messages = prompt.messages.map((message) => ({ role: message.role, content: content(message) }));
+  const messages = prompt.messages.flatMap((message) =>
+    message.calls || message.results ? withTools(message) : { role: message.role, content: content(message) },
+  );
   return prompt.system === "" ? messages : [{ role: "system", content: prompt.system }, ...messages];
+}
+
+/** A message with calls or results. Each result is a message of its own. */
+function withTools(message: Message): unknown[] {
+  const { role, text, images, calls = [], results = [] } = message;
+  const answers = results.map((result) => ({ role: "tool", tool_call_id: result.id, content: result.text }));
+  if (calls.length > 0) {
+    const asked = calls.map(({ id, ...called }) => ({ id, type: "function", function: called }));
+    return [...answers, { role, content: text === "" ? null : text, tool_calls: asked }];
+  }
+  return text === "" && !images?.length ? answers : [...answers, { role, content: content(message) }];
+}
+
+type WireTools = NonNullable<WireCall["tools"]>;
+
+function choiceFields({ choice, parallel }: WireTools, forms: Forms): JsonObject {
+  const named = typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice;
+  return {
+    ...(choice !== "auto" && forms.toolChoice === 0 ? { tool_choice: named } : {}),
+    ...(!parallel && forms.parallel === 0 ? { parallel_tool_calls: false } : {}),
+  };
+}
+
+/** Of the other servers, some refuse `strict`. */
+function toolsText({ list }: WireTools, { vendor }: ModelEntry): string {
+  const tools = list.map(({ name, description, parameters, strict }) => {
+    const head = {
+      name,
+      ...(description === "" ? {} : { description }),
+      ...(strict && vendor === "openai" ? { strict } : {}),
+    };
+    return `{"type":"function","function":${withRawMember(JSON.stringify(head), "parameters", parameters)}}`;
+  });
+  return `[${tools.join(",")}]`;
 }
 
 /** Text without images is sent as a string, because some servers accept no parts. */
@@ -143,13 +188,21 @@ function schemaFormat(schema: string, strict: boolean): string {
   return `{"type":"json_schema","json_schema":{"name":"answer","strict":${strict},"schema":${schema}}}`;
 }
 
-/** Reads `message` of a whole completion or `delta` of a stream. Tool calls, audio and unknown members are not text. */
+/** Reads `message` of a whole completion or `delta` of a stream. Audio and unknown members are not text. */
 function readMessage(message: JsonObject, into: Collector): void {
   if (typeof message.content === "string") into.write(message.content);
   // Mistral sends parts. Parts with thoughts are not text.
   else for (const part of list(message.content)) readPart(object(part), into);
   if (message.reasoning_content || message.reasoning || list(message.reasoning_details).length > 0) into.thinks = true;
   if (typeof message.refusal === "string" && message.refusal !== "") into.refuse();
+  if (into.takesCalls) for (const call of list(message.tool_calls)) readCall(object(call), into);
+}
+
+/** Reads a call or a part of it. Some servers send the arguments as an object, or leave the index out. */
+function readCall({ index, id, function: called }: JsonObject, into: Collector): void {
+  const { name, arguments: given } = object(called);
+  const text = typeof given === "object" && given !== null ? JSON.stringify(given) : given;
+  into.writeCall(index ?? undefined, { id, name, text });
 }
 
 function readPart({ type, text }: JsonObject, into: Collector): void {
@@ -169,6 +222,8 @@ const ENDS: Readonly<Record<string, EndReason>> = {
   max_tokens: "length",
   model_length: "length",
 };
+/** Reasons of a completion that asks for tools. */
+const CALLED: ReadonlySet<string> = new Set(["tool_calls", "tool_call", "function_call", "tool_use"]);
 /** Gemini adds its own word, as in `content_filter: SAFETY`. `sensitive` is Zhipu's. */
 const FILTERED = /content_filter|safety|sensitive|refusal|recitation|prohibited|blocklist/;
 const FAILED = /error|abort|insufficient_system_resource/;
@@ -177,7 +232,8 @@ function readEnd({ finish_reason: reason }: JsonObject, into: Collector): void {
   if (typeof reason !== "string" || reason === "") return;
   const word = reason.toLowerCase();
   if (FAILED.test(word)) throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
-  into.finish(FILTERED.test(word) ? "content_filter" : endReason(ENDS, word));
+  if (into.takesCalls && CALLED.has(word)) into.finish("stop");
+  else into.finish(FILTERED.test(word) ? "content_filter" : endReason(ENDS, word));
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {

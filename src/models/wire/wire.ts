@@ -1,10 +1,12 @@
 import type { ModelEntry } from "../port/entry.ts";
-import type { EndReason, Prompt, Reasoning, TokenUsage } from "../port/model.ts";
+import type { EndReason, Prompt, Reasoning, TokenUsage, Tool, Tools, WrittenCall } from "../port/model.ts";
 import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../port/model-error.ts";
 import { ThinkFilter } from "./think.ts";
 
 /** Parts of a call that a model may refuse. The call still works without them. */
-export type Option = "temperature" | "stops" | "maxTokens" | "format" | "reasoning" | "cacheKey" | "usage";
+export type Option =
+  | ("temperature" | "stops" | "maxTokens" | "format" | "reasoning" | "cacheKey" | "usage")
+  | ("strictTools" | "toolChoice" | "parallel");
 
 /**
  * The form in which each option is sent. 0 is the first form; each refusal moves on to the next. After the last form
@@ -25,6 +27,8 @@ export interface WireCall {
   stops: readonly string[];
   /** `schema` is JSON text and is sent unchanged. `strict`: in the vendor's strict mode, which takes it as it is. */
   format: { type: "json" } | { type: "schema"; schema: string; strict: boolean } | undefined;
+  /** `strict`: the vendor's strict mode takes the schema of the tool as it is. */
+  tools: (Omit<Tools, "list"> & { readonly list: readonly (Tool & { readonly strict: boolean })[] }) | undefined;
   reasoning: Reasoning | undefined;
   streamed: boolean;
   cacheKey: string | undefined;
@@ -65,6 +69,8 @@ export interface WireFormat {
   readonly defaultMaxTokens?: number;
   /** Whether the vendor's strict mode takes a JSON Schema as it is written. */
   takesStrictly(schema: string): boolean;
+  /** Whether a JSON Schema that the strict mode does not take is sent as a tool. */
+  readonly sendsSchemaAsTool: boolean;
   request(entry: ModelEntry, call: WireCall, forms: Forms): WireRequest;
   /** Reads the data of one event of a stream. @throws ModelError for an error frame or data that cannot be read */
   readEvent(data: string, into: Collector): void;
@@ -113,6 +119,9 @@ export function tokenCount(claim: unknown): number {
   return typeof claim === "number" && claim > 0 ? Math.min(MAX_TOKENS, Math.floor(claim)) : 0;
 }
 
+/** Most calls of one completion, and most characters of their arguments together. */
+const MAX_CALLS = { count: 128, characters: 1_048_576 };
+
 /** A model's name as vendors write it. */
 const NAME = /^[\w.:/@+-]{1,100}$/;
 
@@ -133,6 +142,43 @@ export class Collector {
   thinks = false;
   /** What answers, as the vendor names it first. */
   version: string | undefined;
+  /** Whether the caller's tools may be called. */
+  readonly takesCalls: boolean;
+  /** In the order in which they began. Undefined before the first. */
+  #calls: { key: unknown; id: unknown; name: string; arguments: string }[] | undefined;
+  #callCharacters = 0;
+
+  constructor(takesCalls = false) {
+    this.takesCalls = takesCalls;
+  }
+
+  /** The calls so far. */
+  get calls(): readonly WrittenCall[] {
+    return this.#calls?.map(({ name, arguments: given }) => ({ name, arguments: given })) ?? [];
+  }
+
+  /**
+   * Adds a part of a call. Some servers send several calls under one key, with different identifiers.
+   * @param key the call's place; undefined: the last one, or a new one if the part has a name
+   * @param part `name` counts once; `text` is a part of the arguments, as JSON text
+   * @throws ModelError if there are too many calls, or they are too long
+   */
+  writeCall(key: unknown, { id, name, text }: { id?: unknown; name?: unknown; text?: unknown }): void {
+    if (!this.takesCalls) return;
+    this.#calls ??= [];
+    const known = key === undefined ? this.#calls.at(-1) : this.#calls.findLast((call) => call.key === key);
+    const isOther = isName(id) && isName(known?.id) && id !== known?.id;
+    let call = key === undefined && isName(name) && known?.name ? undefined : known;
+    if (!call || isOther) {
+      call = { key, id, name: "", arguments: "" };
+      this.#calls.push(call);
+    }
+    if (call.name === "" && isName(name)) call.name = name;
+    if (typeof text === "string") call.arguments += text;
+    this.#callCharacters += typeof text === "string" ? text.length : 0;
+    if (this.#calls.length > MAX_CALLS.count || this.#callCharacters > MAX_CALLS.characters)
+      throw new ModelError("The calls of the model are too many or too long.", { retryable: false });
+  }
 
   /** Notes what answers. Skips anything that is no plain name of at most 100 characters. */
   identify(name: unknown): void {
@@ -194,6 +240,10 @@ export class Collector {
       thinkingTokens: Math.min(outputTokens, tokenCount(this.#claims.thinkingTokens)),
     };
   }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;

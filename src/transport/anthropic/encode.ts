@@ -16,6 +16,7 @@ const STOPS: Readonly<Record<FinishReason, MessageStopReason>> = {
   [FinishReason.STOP]: MessageStopReason.END_TURN,
   [FinishReason.LENGTH]: MessageStopReason.MAX_TOKENS,
   [FinishReason.CONTENT_FILTER]: MessageStopReason.REFUSAL,
+  [FinishReason.TOOL_CALLS]: MessageStopReason.END_TURN,
 };
 
 export function messageJson(answer: GenerateResponse, { model }: ForeignTerms): string {

@@ -35,6 +35,7 @@ export class MessageEvents implements EventFormat {
       case "open":
         return this.#start();
       case "trace":
+      case "tool_call":
         return "";
       case "delta":
         return `${this.#start()}${this.#openText()}${eventText(

@@ -1,5 +1,14 @@
-import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  getOption,
+  hasOption,
+  type JsonObject,
+  type JsonValue,
+} from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { enumNumber, memberName } from "../../contract/json-names.ts";
 import { isAbsent, mustBe, wordsOf } from "../call/json-rules.ts";
@@ -89,6 +98,12 @@ function normalizeValue({ field, message }: Member, value: JsonValue, path: stri
     return number;
   }
   if (!message) return value;
+  const [first] = hasOption(field, json) && getOption(field, json).orString ? message.fields : [];
+  if (first && typeof value === "string") {
+    const word = { [first.name]: value };
+    normalize(message, word, `${path}.`, onUnknown);
+    return word;
+  }
   if (!isObject(value)) throw mustBe(path, "an object");
   normalize(message, value, `${path}.`, onUnknown);
   return value;

@@ -22,6 +22,8 @@ function caseOf(event: GenerateEvent): MessageInitShape<typeof StreamGenerateRes
       return { case: "delta", value: { text: event.text } };
     case "trace":
       return { case: "trace", value: { step: event.step } };
+    case "tool_call":
+      return { case: "toolCall", value: event.call };
     case "done":
       return { case: "done", value: event.done };
   }

@@ -40,6 +40,7 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
         case "open":
           return COMMENT;
         case "trace":
+        case "tool_call":
           return "";
         case "delta": {
           const text = chunk(choice(`${role}"content":${JSON.stringify(event.text)}`, "null"));

@@ -13,7 +13,7 @@ import {
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
 import { type Failure, invalid } from "../../contract/failure.ts";
-import { memberText } from "../../contract/json.ts";
+import { JsonText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
 import type { Decoded } from "../call/format.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
@@ -21,8 +21,8 @@ import { isAbsent, mustBe, oneOf, wordsOf } from "../call/json-rules.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
 
 interface Source {
-  /** The body's text, from which `inline` fields are copied. */
-  readonly text: string;
+  /** The body, from which `inline` fields are copied. */
+  readonly text: JsonText;
   /** Called for each member that its message does not have. */
   onUnknown(path: Path, value: unknown): void;
   /** Whether members of the other cases of a union are skipped instead of unknown. */
@@ -49,7 +49,10 @@ export function decode<D extends DescMessage>(
 ): { message: MessageShape<D> } & UnknownMembers {
   const found: UnknownMembers = { unknown: [], more: 0 };
   const onUnknown = (path: Path) => addUnknown(found, pathText(path));
-  const message = readMessage(desc, value, [], { text, onUnknown, skipsOtherCases: true }) as MessageShape<D>;
+  const message = readMessage(desc, value, [], {
+    ...{ text: new JsonText(text), onUnknown },
+    skipsOtherCases: true,
+  }) as MessageShape<D>;
   return { message, ...found };
 }
 
@@ -79,7 +82,8 @@ export function decodeForeign<D extends DescMessage>(
     const isEmpty = typeof member === "object" && Object.keys(member ?? {}).length === 0;
     if (!isEmpty && member !== "" && member !== false) onUnknown(reportedPath(pathText(path)));
   };
-  return readMessage(desc, value, [], { text, onUnknown: report, skipsOtherCases: false }) as MessageShape<D>;
+  const source = { text: new JsonText(text), onUnknown: report, skipsOtherCases: false };
+  return readMessage(desc, value, [], source) as MessageShape<D>;
 }
 
 /** The failure of a member that the service does not support. */
@@ -112,7 +116,7 @@ function qualifierOf(desc: DescMessage, field: DescField): DescField | undefined
 }
 
 /** The source of values that hold no objects. */
-const NO_BODY: Source = { text: "", onUnknown: () => undefined, skipsOtherCases: true };
+const NO_BODY: Source = { text: new JsonText(""), onUnknown: () => undefined, skipsOtherCases: true };
 
 type Path = Array<string | number>;
 
@@ -161,10 +165,14 @@ function readMessage(
     const member = (value as Record<string, unknown>)[name];
     if (!isAbsent(field, member)) message[field.localName] = readField(field, member, at, source);
   }
+  const isMissing = (name: string, field: DescField) =>
+    isAbsent(field, Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : null);
   for (const [name, field] of fields) {
-    if (!hasOption(field, json) || !getOption(field, json).required) continue;
-    const member = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : null;
-    if (isAbsent(field, member)) throw missing([...path, name]);
+    if (!hasOption(field, json)) continue;
+    const { required, requiredUnless: other } = getOption(field, json);
+    const otherField = other === "" ? undefined : fields.get(other);
+    const isRequired = required || (otherField && isMissing(other, otherField));
+    if (isRequired && isMissing(name, field)) throw missing([...path, name]);
   }
   return message;
 }
@@ -184,9 +192,13 @@ function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path,
 
 function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
   const rule = hasOption(field, json) ? getOption(field, json) : undefined;
-  if (rule?.inline) return value === "" ? "" : memberText(source.text, path.map(String));
+  if (rule?.inline) return value === "" ? "" : source.text.at(path);
   if (field.fieldKind === "map") return readMap(field, value, path, source);
-  if (field.fieldKind !== "list") return readValue(field, value, path, source);
+  if (field.fieldKind !== "list") {
+    const [first] = rule?.orString ? (field.message?.fields ?? []) : [];
+    if (!first || typeof value !== "string") return readValue(field, value, path, source, first !== undefined);
+    return { ...create(first.parent), [first.localName]: readValue(first, value, path, source) };
+  }
   if (rule?.orString && typeof value === "string")
     return [readValue(field, field.message ? { type: "text", text: value } : value, path, source)];
   if (!Array.isArray(value)) throw wrong(path, rule?.orString ? "a string or a list" : "a list");
@@ -202,8 +214,10 @@ function readMap(field: DescField, value: unknown, path: Path, source: Source): 
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, readValue(field, item, path, source)]));
 }
 
-function readValue(field: DescField, value: unknown, path: Path, source: Source): unknown {
+/** @param isOrString whether a string may stand in place of the message */
+function readValue(field: DescField, value: unknown, path: Path, source: Source, isOrString = false): unknown {
   const { message, enum: enumeration, scalar } = field;
+  if (isOrString && (typeof value !== "object" || Array.isArray(value))) throw wrong(path, "a string or an object");
   if (enumeration) return readEnum(enumeration, value, path);
   if (message?.typeName === "google.protobuf.Timestamp") return readTimestamp(value, path);
   if (message) return readMessage(message, value, path, source);

@@ -10,8 +10,9 @@ const writers = new WeakMap<DescMessage, Write>();
 
 /**
  * Writes a message as JSON of the public contract: names in snake_case and in field order, integers as numbers, enum
- * values in lower case, and `inline` fields as the JSON text that they hold. Fields without `optional` always appear;
- * optional ones only when set, or as null where their JsonRule says so.
+ * values in lower case, and `inline` fields as the JSON text that they hold. Fields without `optional` always appear,
+ * except empty lists that their JsonRule leaves out; optional ones only when set, or as null where their JsonRule says
+ * so.
  */
 export function encode(desc: DescMessage, message: Message): string {
   let write = writers.get(desc);
@@ -50,6 +51,7 @@ function fieldWriter(desc: DescMessage, field: DescField): WriteField {
   const write = rule?.inline ? (value: unknown) => value as string : valueWriter(field);
   return (message) => {
     const value = message[name];
+    if (rule?.omitEmpty && (value as unknown[]).length === 0) return undefined;
     return value === undefined ? absent(message) : write(value);
   };
 }

@@ -1,4 +1,8 @@
-import { StreamGenerateResponse_DoneSchema, TraceStepSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  StreamGenerateResponse_DoneSchema,
+  StreamGenerateResponse_ToolCallSchema,
+  TraceStepSchema,
+} from "../../../gen/chorus/v1/generation_pb.js";
 import { failureJson } from "../../contract/failure-json.ts";
 import type { GenerateEvent } from "../../generate/request-context.ts";
 import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
@@ -22,6 +26,8 @@ function eventText(event: GenerateEvent): string {
       return `event: delta\ndata: {"text":${JSON.stringify(event.text)}}\n\n`;
     case "trace":
       return `event: trace\ndata: {"step":${encode(TraceStepSchema, event.step)}}\n\n`;
+    case "tool_call":
+      return `event: tool_call\ndata: ${encode(StreamGenerateResponse_ToolCallSchema, event.call)}\n\n`;
     case "done":
       return `event: done\ndata: ${encode(StreamGenerateResponse_DoneSchema, event.done)}\n\n`;
   }

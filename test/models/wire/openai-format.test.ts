@@ -92,12 +92,15 @@ test("finds the refused field in errors whose message is no text", async () => {
 
 test("asks OpenRouter for reasoning in its own field", () => {
   const entry = vendor.entry({ ...COMPATIBLE, baseUrl: "https://openrouter.ai/api/v1" });
-  const forms = { temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 };
+  const forms = {
+    ...{ temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 },
+    ...{ strictTools: 0, toolChoice: 0, parallel: 0 },
+  };
   const prompt = { system: "", messages: [] };
   const wanted = { model: "m", prompt, maxTokens: 5, temperature: undefined, stops: [], format: undefined };
   const { body } = openai.request(
     entry,
-    { ...wanted, reasoning: "medium", streamed: true, cacheKey: undefined },
+    { ...wanted, tools: undefined, reasoning: "medium", streamed: true, cacheKey: undefined },
     forms,
   );
   assert.deepEqual(JSON.parse(body).reasoning, { effort: "medium" });

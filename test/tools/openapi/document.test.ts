@@ -66,7 +66,7 @@ test("words may be added to responses, and not to requests", () => {
     ],
   });
   const chat = "ChatPartType ChatResponseFormatType ChatRole";
-  const others = "Effort MetricsGroupBy MetricsInterval OutputShape ReasoningEffort ResponseFormatType Role";
+  const others = "Effort MetricsGroupBy MetricsInterval OutputShape ReasoningEffort ResponseFormatType Role ToolMode";
   assert.deepEqual(listsOfWords(requests), { closed: `${chat} ${others}`.split(" "), open: [] });
 });
 
@@ -198,7 +198,10 @@ function edges(schema: Schema): { good: unknown; bad: unknown; at: string }[] {
   const { items } = schema;
   if (!items) return found;
   const whole = sample(items);
-  if (maxItems !== undefined) add(Array(maxItems).fill(whole), Array(maxItems + 1).fill(whole));
+  // Each tool has a name of its own.
+  const several = (length: number) =>
+    Array.from({ length }, (_, i) => (named(items) === schemas.Tool ? { name: `tool_${i}` } : whole));
+  if (maxItems !== undefined) add(several(maxItems), several(maxItems + 1));
   for (const { good, bad } of edges(items)) found.push({ good: [good], bad: [bad], at: "[0]" });
   for (const [name, member] of Object.entries(named(items)?.properties ?? {})) {
     // `data` is base64: a text of minimum length is not valid, so a valid one replaces it.
@@ -217,7 +220,13 @@ function named({ $ref = "" }: Schema): Schema | undefined {
 /** A list item that the service accepts. */
 function sample(items: Schema): unknown {
   if (items === schemas.GenerateRequest?.properties?.stop_sequences?.items) return "a";
-  const samples: Record<string, unknown> = { role: "user", content: "a", media_type: "text/plain", data: "YQ==" };
+  const samples: Record<string, unknown> = {
+    name: "a",
+    role: "user",
+    content: "a",
+    media_type: "text/plain",
+    data: "YQ==",
+  };
   const names = Object.keys(named(items)?.properties ?? {}).filter((name) => name in samples);
   return Object.fromEntries(names.map((name) => [name, samples[name]]));
 }

@@ -1,0 +1,146 @@
+import type { Signal } from "../concurrency/abort.ts";
+import { Failure } from "../contract/failure.ts";
+import { randomHex } from "../contract/random-hex.ts";
+import type { Tier } from "../contract/terms.ts";
+import { UpstreamError } from "../models/failover.ts";
+import { rank, tierFirst } from "../models/order.ts";
+import type { End, Model, Piece, Pieces, Tools, WrittenCall } from "../models/port/model.ts";
+import { abilityOf } from "./difficulty/difficulty.ts";
+import { withStep } from "./plan/composite.ts";
+import { inTurn } from "./plan/crew.ts";
+import { repairSteps, Steps } from "./plan/step.ts";
+import { buildPrompt, buildReask } from "./prompt.ts";
+import {
+  type CallEvent,
+  type Engine,
+  type EngineEvent,
+  type Finish,
+  modelCall,
+  outputCeiling,
+  planOf,
+  type Question,
+} from "./question.ts";
+import { extractObject } from "./structured/repair.ts";
+import { TextAnswer } from "./text-answer.ts";
+import { type CheckedCalls, checkCalls } from "./tools/check-calls.ts";
+import { tokensOfCalls } from "./tools/tokens.ts";
+
+const FAILED =
+  "No answer called the tools as their schemas and tool_choice demand. Nothing was charged; a larger max_tokens or " +
+  "simpler schemas may help.";
+
+/**
+ * Answers a question whose answer may ask for tools. Text leaves as it comes. Calls leave together, at the end, when
+ * all of them are checked. If they are not valid, a model is asked once more.
+ * @throws Failure structured_output_failed if they are not valid then
+ */
+export async function* toolAnswer(
+  engine: Engine,
+  question: Question,
+  tools: Tools,
+  signal: Signal,
+): AsyncGenerator<EngineEvent> {
+  const steps = new Steps(question.trace);
+  const prompt = buildPrompt(question.conversation, question.shape);
+  const read = (text: string) => extractObject(text).structured ?? undefined;
+  const plan = planOf(engine, question, steps, read);
+  const first = yield* attempt(engine, question, signal, plan.ask(modelCall(question, signal, prompt)));
+  let checked = check(first, tools, engine);
+  let last = first;
+  if (!checked.ok && checked.errors.length > 0) {
+    const again = { ...question, streamed: false, tools: { ...tools, choice: demanded(tools) } };
+    const reask = buildReask(prompt, written(first), checked.errors, "Call the tools again.");
+    const pieces = retry(engine, question, steps).ask(modelCall(again, signal, reask));
+    last = yield* attempt(engine, again, signal, first.hasText ? withoutText(pieces) : pieces);
+    checked = check(last, again.tools, engine);
+  }
+  if (!checked.ok) throw new Failure("structured_output_failed", { message: FAILED });
+  const { calls } = checked;
+  if (calls.length === 0) return yield last.finish;
+  if (checked.repaired) yield* repairSteps(steps);
+  const textTokens = first.finish.outputTokens + (last === first ? 0 : last.finish.outputTokens);
+  const outputTokens = textTokens + (await tokensOfCalls(calls, engine.tokenizer));
+  if (outputTokens > outputCeiling(question)) throw new Failure("structured_output_failed", { message: FAILED });
+  yield* callEvents(calls);
+  yield { ...last.finish, reason: "calls", outputTokens };
+}
+
+/** What a model, or several that act as one, have answered. */
+interface Attempt {
+  readonly finish: Finish;
+  readonly hasText: boolean;
+  readonly calls: readonly WrittenCall[];
+  /** Whether the text ended the answer, or a model's filter: calls after it do not count. */
+  readonly isOver: boolean;
+  /** Whether the answer was cut off, perhaps within a call. */
+  readonly isCut: boolean;
+}
+
+/** Passes text and steps on. @returns the rest */
+async function* attempt(
+  engine: Engine,
+  question: Question,
+  signal: Signal,
+  pieces: Pieces,
+): AsyncGenerator<EngineEvent, Attempt> {
+  const caught: Caught = { calls: [], end: undefined };
+  const text = new TextAnswer(engine, question, signal, withoutCalls(pieces, caught));
+  let hasText = false;
+  for await (const event of text) {
+    if (event.type === "text") hasText = true;
+    if (event.type !== "finish") {
+      yield event;
+      continue;
+    }
+    const isFiltered = event.reason === "filtered";
+    const { calls, end } = caught;
+    return { finish: event, hasText, calls, isOver: text.isOver || isFiltered, isCut: end?.reason === "length" };
+  }
+  throw new UpstreamError([]);
+}
+
+interface Caught {
+  calls: readonly WrittenCall[];
+  end: End | undefined;
+}
+
+async function* withoutCalls(pieces: Pieces, caught: Caught): AsyncGenerator<Piece, void, undefined> {
+  for await (const piece of pieces) {
+    if (piece.type === "calls") caught.calls = piece.calls;
+    else {
+      if (piece.type === "end") caught.end = piece;
+      yield piece;
+    }
+  }
+}
+
+async function* withoutText(pieces: Pieces): AsyncGenerator<Piece, void, undefined> {
+  for await (const piece of pieces) if (piece.type !== "text") yield piece;
+}
+
+/** @returns errors for the model; none if to ask it again would not help */
+function check({ calls, isOver, isCut }: Attempt, tools: Tools, { validators }: Engine): CheckedCalls {
+  if (isOver) return { ok: true, calls: [], repaired: false };
+  if (isCut && calls.length > 0) return { ok: false, errors: [] };
+  return checkCalls(calls, tools, validators);
+}
+
+/** The model that is asked once more, of the tier of the level first. */
+function retry(engine: Engine, { level, kind }: Question, steps: Steps): Model {
+  const tier: Tier = level === "low" ? "fast" : "strong";
+  const { members } = rank(engine.models.members, abilityOf(kind), engine.knowledge?.());
+  return withStep(inTurn(tierFirst(members, tier)), { kind: "reask", role: tier, streamed: false }, steps);
+}
+
+function demanded({ choice }: Tools): Tools["choice"] {
+  return typeof choice === "object" ? choice : "required";
+}
+
+/** The calls of an attempt as text, for the model that is asked again. */
+function written({ calls }: Attempt): string {
+  return calls.map(({ name, arguments: given }) => `${name}(${given})`).join("\n");
+}
+
+function* callEvents(calls: readonly WrittenCall[]): Generator<CallEvent> {
+  for (const [index, call] of calls.entries()) yield { type: "call", index, id: `call_${randomHex()}`, ...call };
+}

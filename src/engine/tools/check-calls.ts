@@ -1,0 +1,45 @@
+import type { Tools, WrittenCall } from "../../models/port/model.ts";
+import { quoted } from "../structured/path.ts";
+import { repairJson } from "../structured/repair.ts";
+import type { Validators } from "../structured/validate.ts";
+
+/** Calls that may leave; or why they must not, in messages that quote names and schemas, for the model only. */
+export type CheckedCalls =
+  | { ok: true; calls: readonly WrittenCall[]; repaired: boolean }
+  | { ok: false; errors: readonly string[] };
+
+/** Most messages about one set of calls. */
+const MAX_ERRORS = 10;
+
+/**
+ * Checks the calls that a model has written: they name tools of the request, keep its choice, and their arguments are
+ * valid against the tools' schemas, after a repair if need be. Where one call at most is allowed, the first one counts.
+ * @param calls may be empty
+ */
+export function checkCalls(
+  calls: readonly WrittenCall[],
+  { list, choice, parallel }: Tools,
+  validators: Validators,
+): CheckedCalls {
+  if (calls.length === 0 && choice !== "auto" && choice !== "none") return { ok: false, errors: [demand(choice)] };
+  const checked = calls
+    .slice(0, parallel ? calls.length : 1)
+    .map(({ name, arguments: given }): { call: WrittenCall; repaired: boolean } | { errors: readonly string[] } => {
+      if (typeof choice === "object" && name !== choice.name) return { errors: [demand(choice)] };
+      const tool = list.find((each) => each.name === name);
+      if (!tool) return { errors: [`There is no tool ${quoted(name)}.`] };
+      const text = given.trim() === "" ? "{}" : repairJson(given);
+      if (text === undefined) return { errors: [`The arguments of ${name} are not one whole JSON object.`] };
+      const result = validators.get(tool.parameters)(text);
+      if (!result.ok) return { errors: result.errors.map((error) => `The arguments of ${name}: ${error}`) };
+      return { call: { name, arguments: result.text }, repaired: text !== given.trim() && given.trim() !== "" };
+    });
+  const errors = checked.flatMap((each) => ("errors" in each ? each.errors : []));
+  if (errors.length > 0) return { ok: false, errors: errors.slice(0, MAX_ERRORS) };
+  const valid = checked.flatMap((each) => ("call" in each ? [each] : []));
+  return { ok: true, calls: valid.map(({ call }) => call), repaired: valid.some(({ repaired }) => repaired) };
+}
+
+function demand(choice: Tools["choice"]): string {
+  return typeof choice === "object" ? `The tool ${quoted(choice.name)} must be called.` : "A tool must be called.";
+}

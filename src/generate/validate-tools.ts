@@ -1,0 +1,155 @@
+import {
+  type GenerateRequest,
+  type Message,
+  Role,
+  type Tool as ToolMessage,
+  ToolMode,
+  ToolModeSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { type Failure, invalid } from "../contract/failure.ts";
+import { parseJson } from "../contract/json.ts";
+import { readEnum } from "../contract/json-names.ts";
+import type { ToolCall, Tools } from "../models/port/model.ts";
+
+const MAX_TOOLS = 128;
+const MAX_ID = 256;
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const NAME_RULE = "must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -.";
+
+/** The schema of a function without arguments. */
+const NO_ARGUMENTS = '{"type":"object","properties":{}}';
+
+/**
+ * Checks the tools of a request, without their schemas.
+ * @returns undefined without tools
+ * @throws Failure invalid_request naming the field
+ */
+export function checkTools({ tools, toolChoice, parallelToolCalls = true }: GenerateRequest): Tools | undefined {
+  if (tools.length > MAX_TOOLS) throw invalid("tools", `tools may have ${MAX_TOOLS} items at most. Send fewer.`);
+  const names = new Set<string>();
+  for (const [i, { name, parameters }] of tools.entries()) {
+    if (!NAME.test(name)) throw invalid(`tools[${i}].name`, `tools[${i}].name ${NAME_RULE}`);
+    if (names.has(name))
+      throw invalid(`tools[${i}].name`, `tools[${i}].name is the name of an earlier tool. Rename it.`);
+    names.add(name);
+    if (parameters !== "") checkObject(`tools[${i}].parameters`, parameters, "a JSON Schema, which is an object");
+  }
+  const choice = choiceOf(toolChoice, names);
+  if (tools.length === 0) return undefined;
+  return { list: tools.map(toolOf), choice, parallel: parallelToolCalls };
+}
+
+function toolOf({ name, description, parameters }: ToolMessage): Tools["list"][number] {
+  return { name, description, parameters: parameters === "" ? NO_ARGUMENTS : parameters };
+}
+
+function choiceOf(choice: GenerateRequest["toolChoice"], names: ReadonlySet<string>): Tools["choice"] {
+  if (!choice) return "auto";
+  const { mode, name } = choice;
+  const word = readEnum("tool_choice", ToolModeSchema, mode);
+  if (name !== "") {
+    if (mode !== ToolMode.UNSPECIFIED) throw invalid("tool_choice", "tool_choice must be a word or a name, not both.");
+    if (!names.has(name)) throw invalid("tool_choice.name", "tool_choice.name must be the name of one of the tools.");
+    return { name };
+  }
+  if (mode === ToolMode.REQUIRED && names.size === 0)
+    throw invalid("tool_choice", 'tool_choice is "required", but there are no tools. Send some, or leave it out.');
+  return word === "none" || word === "required" ? word : "auto";
+}
+
+/**
+ * Checks the calls and results in a conversation: each call of an answer has one result, and all of them follow it
+ * before anything but instructions.
+ * @throws Failure invalid_request naming the field
+ */
+export function checkCalls(messages: readonly Message[]): void {
+  /** The calls without a result so far, with their paths. */
+  let open = new Map<string, string>();
+  for (const [i, message] of messages.entries()) {
+    const { role, toolCalls, toolCallId } = message;
+    const path = `messages[${i}]`;
+    if (toolCalls.length > 0 && role !== Role.ASSISTANT)
+      throw invalid(`${path}.tool_calls`, `${path}.tool_calls is only possible with the role "assistant".`);
+    if (role === Role.TOOL) {
+      const field = `${path}.tool_call_id`;
+      if (toolCallId === "") throw invalid(field, `${field} is required with the role "tool". Add it.`);
+      if (!open.delete(toolCallId)) throw unknownCall(field);
+      continue;
+    }
+    if (toolCallId !== "")
+      throw invalid(`${path}.tool_call_id`, `${path}.tool_call_id is only possible with the role "tool".`);
+    if (role === Role.SYSTEM) continue;
+    checkAnswered(open);
+    open = callsOf(message, path);
+  }
+  checkAnswered(open);
+}
+
+function unknownCall(field: string): Failure {
+  return invalid(
+    field,
+    `${field} names no call that waits for its result: a result must follow the message of its call, once.`,
+  );
+}
+
+function checkAnswered(open: ReadonlyMap<string, string>): void {
+  for (const [, path] of open)
+    throw invalid(path, `${path} has no result. A message of the role "tool" must follow for each call.`);
+}
+
+/** The identifiers of a message's calls, with their paths. */
+function callsOf({ toolCalls }: Message, path: string): Map<string, string> {
+  const open = new Map<string, string>();
+  for (const [j, { id, name, arguments: text }] of toolCalls.entries()) {
+    const at = `${path}.tool_calls[${j}]`;
+    if (id === "" || id.length > MAX_ID) throw invalid(`${at}.id`, `${at}.id must have 1 to ${MAX_ID} characters.`);
+    if (open.has(id)) throw invalid(`${at}.id`, `${at}.id is the one of an earlier call of the message. Change it.`);
+    if (!NAME.test(name)) throw invalid(`${at}.name`, `${at}.name ${NAME_RULE}`);
+    if (text !== "") checkObject(`${at}.arguments`, text, "an object");
+    open.set(id, `${at}.id`);
+  }
+  return open;
+}
+
+/** @throws Failure if a text, which may come from a caller of RPC, is not the JSON text of an object */
+function checkObject(field: string, text: string, expected: string): void {
+  try {
+    if (parseJson(text).kind === "object") return;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw invalid(field, `${field} must be ${expected}. ${error.message}`);
+  }
+  throw invalid(field, `${field} must be ${expected}.`);
+}
+
+/** The messages of a conversation that have calls or results. Their calls get identifiers of the service. */
+export class CallNames {
+  /** Number of the calls so far. */
+  #count = 0;
+  /** The calls of the last message that had some, by the caller's identifiers. */
+  #calls = new Map<string, ToolCall>();
+
+  /** The calls of a message of the assistant. */
+  begin({ toolCalls }: Message): ToolCall[] {
+    this.#calls = new Map(
+      toolCalls.map(({ id, name, arguments: text }) => [
+        id,
+        { id: wireId(this.#count++), name, arguments: text === "" ? "{}" : text },
+      ]),
+    );
+    return [...this.#calls.values()];
+  }
+
+  /** The call that a result belongs to. */
+  of(id: string): Pick<ToolCall, "id" | "name"> {
+    return this.#calls.get(id) ?? { id, name: "" };
+  }
+}
+
+/**
+ * The identifier of a call in a prompt: nine letters and digits, which every vendor takes (Mistral takes nothing else).
+ * It depends on the place only, so the beginning of a conversation stays the same for the vendors' caches.
+ */
+function wireId(place: number): string {
+  return `call${place.toString(36).padStart(5, "0")}`;
+}

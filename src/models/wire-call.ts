@@ -1,0 +1,85 @@
+import type { CallOptions } from "./options.ts";
+import type { ModelEntry } from "./port/entry.ts";
+import type { ModelCall, Prompt, Reasoning, Tools } from "./port/model.ts";
+import { type Forms, SCHEMA_FORMS, type WireCall, type WireFormat } from "./wire/wire.ts";
+
+/** Tokens for thinking, added to the ceiling of the call. */
+const ROOM: Readonly<Record<Reasoning, number>> = { none: 0, low: 4_096, medium: 12_288, high: 24_576 };
+
+/** Whether a completion may have calls of tools. */
+export function takesCalls({ tools }: ModelCall): boolean {
+  return tools !== undefined && tools.choice !== "none";
+}
+
+/** Converts a call for the wire format. */
+export function wireCall(
+  call: ModelCall,
+  entry: ModelEntry,
+  format: WireFormat,
+  { forms, maxTokens, thinks }: CallOptions,
+): WireCall {
+  const schema = call.format?.type === "schema" ? call.format.schema : undefined;
+  const isStrict = schema !== undefined && forms.format === 0 && format.takesStrictly(schema);
+  // Beside the caller's tools, a schema cannot be one.
+  const isTaken = isStrict || !call.tools || !format.sendsSchemaAsTool;
+  const isSent = schema !== undefined && isTaken && forms.format < SCHEMA_FORMS;
+  const { temperature, reasoning } = sampling(call, format, forms);
+  const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
+  const asked = ROOM[reasoning ?? "none"];
+  // A model that thinks without being asked, or in spite of `none`, needs room as well.
+  const room = thinks ? asked || ROOM[reasoning === undefined ? "medium" : "low"] : asksToThink ? asked : 0;
+  const ceiling = call.maxTokens === undefined ? undefined : call.maxTokens + room;
+  const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
+  return {
+    model: entry.model,
+    prompt: schema !== undefined && !isSent ? withSchema(call.prompt, schema) : call.prompt,
+    maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
+    temperature,
+    stops: call.stops ?? [],
+    format: isSent ? { type: "schema", schema, strict: isStrict } : call.format && { type: "json" },
+    tools: call.tools && wireTools(call.tools, format, forms),
+    reasoning,
+    streamed: call.streamed,
+    cacheKey: call.cacheKey,
+  };
+}
+
+function wireTools({ list, ...rest }: Tools, format: WireFormat, forms: Forms): WireCall["tools"] {
+  const isTried = forms.strictTools < format.forms.strictTools;
+  return { ...rest, list: list.map((tool) => ({ ...tool, strict: isTried && isStrict(tool.parameters, format) })) };
+}
+
+/** Most schemas of tools whose strictness is kept. */
+const MAX_KEPT = 512;
+const kept = new WeakMap<WireFormat, Map<string, boolean>>();
+
+/** Whether a vendor's strict mode takes the schema of a tool. Kept, because each step sends the tools again. */
+function isStrict(schema: string, format: WireFormat): boolean {
+  const known = kept.get(format) ?? new Map<string, boolean>();
+  kept.set(format, known);
+  const result = known.get(schema) ?? format.takesStrictly(schema);
+  known.delete(schema);
+  known.set(schema, result);
+  for (const oldest of known.keys()) {
+    if (known.size <= MAX_KEPT) break;
+    known.delete(oldest);
+  }
+  return result;
+}
+
+/** Temperature and reasoning of a call, where the vendor may take only one of the two. */
+function sampling(
+  { temperature, defaultTemperature, reasoning }: ModelCall,
+  { temperatureOrReasoning, forms: { reasoning: lastForm } }: WireFormat,
+  forms: Forms,
+): Pick<WireCall, "temperature" | "reasoning"> {
+  if (!temperatureOrReasoning) return { temperature: temperature ?? defaultTemperature, reasoning };
+  const thinks = reasoning !== undefined && reasoning !== "none" && forms.reasoning < lastForm;
+  const sent = temperature ?? (thinks ? undefined : defaultTemperature);
+  return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };
+}
+
+function withSchema({ system, messages }: Prompt, schema: string): Prompt {
+  const words = `Answer with one JSON object that is valid against this JSON Schema, and with nothing else:\n${schema}`;
+  return { system: system === "" ? words : `${system}\n\n${words}`, messages };
+}
