@@ -46,6 +46,9 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
   const of = (figure: (report: ModelReport) => number) => sum(reports.map(figure));
   const calls = of((report) => report.calls);
   const served = reports.find(({ isUnexpected }) => isUnexpected) ?? reports.find(({ version }) => version);
+  const failures = reports.flatMap(({ failure }) => failure ?? []);
+  const refusals = failures.filter(({ needsOperator }) => needsOperator).length;
+  const last = failures.toSorted((a, b) => b.at - a.at)[0];
   const openCircuits = reports.filter(({ isOpen }) => isOpen).length;
   const failedCalls = of((report) => report.failed);
   const [p50, p95] = [median(reports.map(({ p50Ms }) => p50Ms)), median(reports.map(({ p95Ms }) => p95Ms))];
@@ -53,7 +56,7 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
     name: reports[0]?.model ?? "",
     tier: reports[0]?.tier ?? "",
     vendor: reports[0]?.vendor ?? "",
-    health: healthOf({ replicas: reports.length, openCircuits, calls, failedCalls }),
+    health: healthOf({ replicas: reports.length, openCircuits, refusals, calls, failedCalls }),
     calls: BigInt(calls),
     failedCalls: BigInt(failedCalls),
     refusedCalls: BigInt(of((report) => report.refused)),
@@ -67,13 +70,26 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
     replicas: reports.length,
     servedVersion: served?.version ?? "",
     unexpectedVersion: served?.isUnexpected ?? false,
+    ...(last ? { lastFailure: { ...last, at: timestampFromDate(new Date(last.at)) } } : {}),
   };
 }
 
-function healthOf(of: { replicas: number; openCircuits: number; calls: number; failedCalls: number }): ModelHealth {
-  if (of.openCircuits === of.replicas) return ModelHealth.DOWN;
+/** What decides on the health of a model. */
+interface Condition {
+  replicas: number;
+  /** Replicas that do not call it. */
+  openCircuits: number;
+  /** Replicas whose last call was refused for a reason that only the operator can mend. */
+  refusals: number;
+  calls: number;
+  failedCalls: number;
+}
+
+function healthOf(of: Condition): ModelHealth {
+  const isOut = Math.max(of.openCircuits, of.refusals);
+  if (isOut === of.replicas) return ModelHealth.DOWN;
   const isFailing = of.calls >= DEGRADED.calls && of.failedCalls >= DEGRADED.share * of.calls;
-  if (of.openCircuits > 0 || isFailing) return ModelHealth.DEGRADED;
+  if (isOut > 0 || isFailing) return ModelHealth.DEGRADED;
   return of.calls === 0 ? ModelHealth.UNUSED : ModelHealth.HEALTHY;
 }
 

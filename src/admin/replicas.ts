@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
-import { type ReplicaReport, Reporter } from "../telemetry/report.ts";
+import { type FailureState, type ReplicaReport, Reporter } from "../telemetry/report.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** Time between two reports of a replica, in milliseconds. */
 const REPORT_MS = 10_000;
+/** Shortest time between two reports. */
+const SOON_MS = 1_000;
 
 /** Age from which a report is not shown any more, and from which it is deleted. */
 const SHOWN = "35 s";
@@ -27,6 +29,7 @@ export interface Replica {
 
 /**
  * Reports the state of this replica every ten seconds. Without the database, nothing is reported.
+ * @param models what the models of this replica do
  * @returns a handle that stops it and removes the report
  */
 export function startReports(
@@ -34,23 +37,34 @@ export function startReports(
   replica: string,
   process: ReplicaProcess,
   telemetry: Pick<Telemetry, "snapshot">,
+  models: () => readonly FailureState[],
   log: Log,
-): { stop(): Promise<void> } {
+): {
+  /** Reports now, or a second after the last time. */
+  soon(): void;
+  stop(): Promise<void>;
+} {
   const reporter = new Reporter();
   const stopping = new AbortController();
   const { signal } = stopping;
+  let waiting = new AbortController();
+  let isDue = false;
   const running = (async () => {
     while (!signal.aborted) {
       await send().catch((error: unknown) => {
         if (!isUnavailable(error)) log.warn({ cause: errorFacts(error) }, "could not report the state of this replica");
       });
-      await sleep(REPORT_MS, undefined, { signal }).catch(() => undefined);
+      await sleep(SOON_MS, undefined, { signal }).catch(() => undefined);
+      waiting = new AbortController();
+      const either = AbortSignal.any([signal, waiting.signal]);
+      if (!isDue) await sleep(REPORT_MS - SOON_MS, undefined, { signal: either }).catch(() => undefined);
+      isDue = false;
     }
     await pool.query("delete from replica_reports where replica = $1", [replica]).catch(() => undefined);
   })();
 
   async function send(): Promise<void> {
-    const report = reporter.report(await telemetry.snapshot(), performance.now());
+    const report = reporter.report(await telemetry.snapshot(), performance.now(), models());
     await pool.query(
       `with expired as (delete from replica_reports where at < clock_timestamp() - interval '${KEPT}' and replica <> $1)
        insert into replica_reports (replica, at, report) values ($1, clock_timestamp(), $2)
@@ -60,6 +74,10 @@ export function startReports(
   }
 
   return {
+    soon() {
+      isDue = true;
+      waiting.abort();
+    },
     async stop() {
       stopping.abort();
       await running;

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import {
   ListModelsResponseSchema,
   ListReplicasResponseSchema,
+  type ModelFailure,
   ModelHealthSchema,
   type ModelState,
   OperationsService,
@@ -11,11 +12,11 @@ import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { show } from "./command.ts";
 import { addResetLearned, printLearned } from "./learned.ts";
-import { number, printTable, timeText } from "./print.ts";
+import { agoText, number, printTable, timeText } from "./print.ts";
 
 const MODEL = [
   ...["MODEL", "ANSWERED AS", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED"],
-  ...["FIRST MS", "95 % MS", "USD", "RUNNING"],
+  ...["FIRST MS", "95 % MS", "USD", "RUNNING", "LAST ERROR"],
 ];
 const REPLICA = [
   ...["HOST", "PID", "VERSION", "STARTED (UTC)", "RUNNING", "MB", "LOOP MS", "JOURNAL", "SET ASIDE", "OVERLOAD"],
@@ -53,7 +54,14 @@ function modelRow(of: ModelState) {
     ms(of.firstTextP95Ms),
     number(of.costUsd.toFixed(4)),
     number(of.running),
+    of.lastFailure ? failureText(of.lastFailure) : "-",
   ];
+}
+
+/** Such as "401 invalid_api_key, 2 min ago". */
+function failureText({ status, code, at }: ModelFailure): string {
+  const what = [status, code].filter(Boolean).join(" ") || "failed";
+  return at ? `${what}, ${agoText(at)}` : what;
 }
 
 /** `chorus replicas`: the processes of the service, and what each has reserved of workspaces. */

@@ -81,3 +81,11 @@ function width(cell = ""): number {
 export function timeText(time: Timestamp | undefined): string {
   return time ? timestampDate(time).toISOString().replace("T", " ").slice(0, 19) : "-";
 }
+
+/** How long ago a time was, such as "2 min ago". */
+export function agoText(time: Timestamp): string {
+  const seconds = Math.max(0, (Date.now() - timestampDate(time).getTime()) / 1_000);
+  if (seconds < 60) return `${Math.round(seconds)} s ago`;
+  if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min ago`;
+  return seconds < 48 * 3_600 ? `${Math.round(seconds / 3_600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
+}

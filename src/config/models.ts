@@ -159,7 +159,8 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     throw new ConfigError(
       `${where}.api_key_env names ${keyEnv}, which is not set. Set it or ${keyEnv}_FILE, or remove the model.`,
     );
-  const apiKey = env[keyEnv ?? known?.key ?? ""];
+  const apiKeyEnv = keyEnv ?? known?.key ?? "";
+  const apiKey = env[apiKeyEnv];
   if (known && !apiKey)
     throw new ConfigError(
       `${where} needs an API key. Set ${known.key} or ${known.key}_FILE, or name another variable in "api_key_env".`,
@@ -179,7 +180,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     tier,
     ...(version === undefined ? {} : { version }),
     ...url,
-    ...(apiKey ? { apiKey } : {}),
+    ...(apiKey ? { apiKey, apiKeyEnv } : {}),
     ...(price ? { price } : {}),
     ...(accuracy === undefined ? {} : { accuracy }),
     ...(contextTokens === undefined ? {} : { contextTokens }),

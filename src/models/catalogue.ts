@@ -5,12 +5,14 @@ import { lookupWith } from "../names/resolve.ts";
 import { createInternalErrors, type InternalErrors } from "../telemetry/internal-errors.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
+import { type FailureReport, Failures } from "./failures.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { createHttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
-import type { ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
+import type { CallFailure, ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
+import { probe } from "./probe.ts";
 import { publishedOf } from "./published.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
 import { Served, type ServedVersion } from "./served.ts";
@@ -57,10 +59,18 @@ export interface CatalogueOptions {
   onCall?: (call: CallRecord) => void;
   /** Called when another version of a model answers than before, with the name of the model. */
   onVersion?: (model: string, served: ServedVersion) => void;
+  /** Called for failed calls, at most once in ten seconds for each model. */
+  onFailure?: FailureReport;
   /** Called for each call that was not sent, with the name of the model. */
   onRefusal?: (model: string, refusal: CallRefusal) => void;
   /** Gets what the callbacks and a call's `onUsed` throw, which does not affect the call. */
   errors?: InternalErrors;
+}
+
+/** A model that a probe has found failing. */
+export interface Probed {
+  readonly entry: ModelEntry;
+  readonly failure: CallFailure;
 }
 
 /** All models of the service. */
@@ -76,6 +86,14 @@ export interface Catalogue {
   fingerprintOf(model: string, version: string | undefined): string | undefined;
   /** The state of each model, as this process knows it. */
   load(): ModelState[];
+  /** Whether the vendor of each model refuses its key, account or name, so that no request can be answered. */
+  readonly isRefused: boolean;
+  /**
+   * Probes the models. What it finds counts as the result of their last call.
+   * @param onlyRefused only those that were refused for a reason that a probe finds
+   * @returns the models that failed
+   */
+  probe(stop: AbortSignal, options: { onlyRefused: boolean }): Promise<readonly Probed[]>;
   /** Closes all connections to vendors; running calls fail. */
   close(): Promise<void>;
 }
@@ -89,6 +107,7 @@ export function createCatalogue(
     names,
     onCall,
     onVersion,
+    onFailure,
     onRefusal,
     errors = createInternalErrors(),
   }: CatalogueOptions = {},
@@ -98,6 +117,7 @@ export function createCatalogue(
   const connections = shareConnections(max);
   const loads: (() => ModelState)[] = [];
   const served = new Served(entries, onVersion);
+  const failures = new Failures(onFailure);
   const members = entries.map((entry): Member => {
     const latency = createLatency();
     const published = publishedOf(entry.model);
@@ -109,6 +129,7 @@ export function createCatalogue(
         end.call.onUsed?.(record);
         onCall?.(record);
         if (end.version !== undefined) served.note(entry, end.version);
+        failures.note(entry, end);
       });
     const limit = new CallLimit({ max: Math.min(max, entry.maxConcurrency ?? max), connections });
     const breaker = new Breaker();
@@ -116,7 +137,7 @@ export function createCatalogue(
       ...{ model: entry.name, tier: entry.tier, vendor: entry.vendor },
       ...(entry.vendor === "offline" ? { running: 0, waiting: 0 } : limit.size),
       ...{ isOpen: !breaker.isClosed, failedShare: breaker.failedShare },
-      ...{ firstTextMs: latency.quantiles(), served: served.last(entry) },
+      ...{ firstTextMs: latency.quantiles(), served: served.last(entry), failure: failures.last(entry) },
     }));
     const options: ResilientOptions = {
       timeouts,
@@ -145,6 +166,17 @@ export function createCatalogue(
     members,
     fingerprintOf: served.fingerprintOf,
     load: () => loads.map((read) => read()),
+    get isRefused() {
+      return entries.every((entry) => failures.last(entry)?.needsOperator === true);
+    },
+    async probe(stop, { onlyRefused }) {
+      const probed = entries.filter((entry) => !onlyRefused || failures.mayBeMended(entry));
+      const found = probed.map(async (entry) => {
+        const failure = failures.noteProbe(entry, await probe(entry, http, stop));
+        return failure ? [{ entry, failure }] : [];
+      });
+      return (await Promise.all(found)).flat();
+    },
     close: http.close,
   };
 }

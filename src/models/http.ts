@@ -36,6 +36,8 @@ export interface HttpRequest {
 export interface HttpClient {
   /** Sends a POST request. It follows no redirect, and decompresses the answer. @throws as `HttpResponse.read` */
   post(request: HttpRequest): Promise<HttpResponse>;
+  /** Sends a GET request in the same way. */
+  get(request: Omit<HttpRequest, "body" | "streamed">): Promise<HttpResponse>;
   /** Closes all connections; requests under way fail. */
   close(): Promise<void>;
 }
@@ -58,9 +60,16 @@ export function createHttpClient(options: HttpOptions): HttpClient {
     bodyTimeout: 0,
     connect: { timeout: connectMs, ...(lookup ? { lookup } : {}) },
   });
+
+  function send(origin: string, request: Dispatcher.DispatchOptions, signal: Signal, maxBytes: number) {
+    const response = new VendorResponse(signal, maxBytes);
+    const opened = response.opened();
+    if (!signal.aborted) response.dispatch(request, lanes.take(origin));
+    return opened;
+  }
+
   return {
     post({ origin, path, headers, body, signal, streamed }) {
-      const response = new VendorResponse(signal, streamed ? maxStreamBytes : maxBodyBytes);
       const request: Dispatcher.DispatchOptions = {
         origin,
         path,
@@ -68,10 +77,10 @@ export function createHttpClient(options: HttpOptions): HttpClient {
         headers: typeof body === "string" ? headers : { ...headers, "content-length": `${lengthOf(body)}` },
         body: typeof body === "string" ? body : Readable.from(body, { objectMode: false }),
       };
-      const opened = response.opened();
-      if (!signal.aborted) response.dispatch(request, lanes.take(origin));
-      return opened;
+      return send(origin, request, signal, streamed ? maxStreamBytes : maxBodyBytes);
     },
+    get: ({ origin, path, headers, signal }) =>
+      send(origin, { origin, path, method: "GET", headers }, signal, maxBodyBytes),
     close: () => lanes.close(),
   };
 }

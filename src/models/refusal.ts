@@ -15,7 +15,7 @@ export interface VendorFailure extends Pick<WireError, "about" | "param"> {
 
 /** Reads a response with an error status. */
 export async function readFailure(response: HttpResponse, format: WireFormat): Promise<VendorFailure> {
-  const { status, headers } = response;
+  const { headers } = response;
   let body = "";
   try {
     for (let chunk = await response.read(); chunk !== undefined; chunk = await response.read()) {
@@ -26,13 +26,16 @@ export async function readFailure(response: HttpResponse, format: WireFormat): P
     // The status is enough.
   }
   response[Symbol.dispose]();
-  const { about, param, kind, retryable, retryAfterMs } = format.readError(body);
+  const said = format.readError(body);
+  const { about, code, param, kind, retryable, retryAfterMs } = said;
+  const status = format.statusOf?.(said) ?? response.status;
   const wish = headers["x-should-retry"];
   const mayRetry = retryable ?? (wish === "true" || (wish !== "false" && mayPass(status)));
   const error = new ModelError(`The vendor answered with status ${status}.`, {
     retryable: kind === undefined && mayRetry,
     retryAfterMs: retryAfter(headers) ?? retryAfterMs,
     status,
+    code,
     kind: kind ?? (status === 413 ? "too_long" : undefined),
     cause: about.slice(0, 1_000),
   });

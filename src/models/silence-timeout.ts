@@ -66,7 +66,11 @@ export class SilenceTimeout {
       this.#timer.refresh();
       return;
     }
-    this.expired = new ModelError("The model was silent for too long.", { retryable: true, isCongestion: true });
+    this.expired = new ModelError("The model was silent for too long.", {
+      retryable: true,
+      isCongestion: true,
+      code: "timed_out",
+    });
     this.#link.abort(this.expired);
   };
 }

@@ -19,6 +19,8 @@ export interface CallEnd {
   firstTextMs: number;
   /** What answered, as the vendor names it. */
   version: string | undefined;
+  /** Why it failed. */
+  failure?: ModelError;
 }
 
 /** Time for each token of a whole completion, in milliseconds: a slow current model writes 50 tokens a second. */
@@ -125,7 +127,8 @@ export class Try implements Pieces {
     if (failure?.isCongestion && !this.hasText && !this.#wasAborted) slot?.reject();
     // By hand, because `using` takes 0.8 µs in V8.
     slot?.[Symbol.dispose]();
-    if (failure?.refusal === undefined) onEnd?.({ call: this.#call, ...this.#progress.end(outcome) });
+    if (failure?.refusal !== undefined) return;
+    onEnd?.({ call: this.#call, ...this.#progress.end(outcome), ...(failure ? { failure } : {}) });
   }
 }
 

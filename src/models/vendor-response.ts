@@ -254,7 +254,12 @@ const OWN_LIMITS: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "EADDRNOTAV
 /** @param isUnanswered whether no response had begun */
 function connectionError(cause: Error, isUnanswered: boolean): ModelError {
   if ("code" in cause && OWN_LIMITS.has(String(cause.code))) return notSent("descriptors", undefined, cause);
-  return new ModelError("The connection to the vendor broke.", { retryable: true, isCongestion: isUnanswered, cause });
+  return new ModelError("The connection to the vendor broke.", {
+    retryable: true,
+    isCongestion: isUnanswered,
+    code: "code" in cause ? cause.code : undefined,
+    cause,
+  });
 }
 
 function asError(reason: unknown): Error {

@@ -15,7 +15,8 @@ import { SseParser } from "./wire/sse.ts";
 import { Collector, type Option, SCHEMA_FORMS, type WireFormat } from "./wire/wire.ts";
 import { takesCalls, wireCall } from "./wire-call.ts";
 
-const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
+/** The wire format of each vendor. */
+export const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
   openai,
   anthropic,
   google,

@@ -16,7 +16,7 @@ const MAX_MODELS = 6;
 
 /** Text that the service prints on standard output when it is ready: addresses, new secrets, a command to try. */
 export function greeting(facts: Greeting): string {
-  const { restUrl, rpcUrl, signInPath, offline } = facts;
+  const { restUrl, rpcUrl, signInPath, offline, problems } = facts;
   const lines = ["Chorus is ready.", "", row("Console", `${restUrl}/console`)];
   if (signInPath) lines.push(row("  to sign in, open", `${restUrl}${signInPath}   (works once, within 15 minutes)`));
   lines.push(
@@ -32,6 +32,7 @@ export function greeting(facts: Greeting): string {
       "  To use real models, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or write a catalogue file.",
     );
   }
+  for (const problem of problems) lines.push("", ...wrapped(problem));
   lines.push(...secretLines(facts));
   const apiKey = facts.secretsFile ? undefined : facts.secrets.apiKey;
   const headers = `-H "X-API-Key: ${apiKey ?? "$CHORUS_API_KEY"}" -H "Content-Type: application/json"`;
@@ -64,6 +65,11 @@ function modelsText({ models, catalogue }: Greeting): string {
   const more = models.length > MAX_MODELS ? ` and ${models.length - MAX_MODELS} more` : "";
   const source = catalogue ? `from ${catalogue}` : "from the built-in catalogue";
   return `${models.slice(0, MAX_MODELS).join(", ")}${more}, ${source}`;
+}
+
+/** Lines of at most 116 characters, indented by two. */
+function wrapped(text: string): string[] {
+  return text.match(/(?=\S).{1,114}(?=\s|$)/g)?.map((line) => `  ${line}`) ?? [];
 }
 
 function row(name: string, value: string): string {

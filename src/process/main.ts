@@ -27,6 +27,7 @@ import type { GenerationParts } from "../generate/generate.ts";
 import { createInFlight, type InFlight } from "../generate/in-flight.ts";
 import { type Learning, startLearning } from "../learning/knowledge.ts";
 import { startReferee } from "../learning/referee.ts";
+import type { Catalogue } from "../models/catalogue.ts";
 import { createForeignNames } from "../names/foreign-names.ts";
 import { createOwnNames, type OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
@@ -48,6 +49,7 @@ import { listen, listenBoth } from "../transport/socket/listen.ts";
 import { announce } from "./announce.ts";
 import { firstRun } from "./first-run.ts";
 import { checkReferee, modelsMaker } from "./models.ts";
+import { type Probes, probeLines, startProbes } from "./probes.ts";
 import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { drainServers } from "./shutdown.ts";
@@ -64,8 +66,24 @@ interface Context {
   readonly errors: InternalErrors;
   /** Addresses of the names in the configuration. They stay known after a reload. */
   readonly names: OwnNames;
+  /** Reports the state of this replica soon, from the end of the start. */
+  readonly reporting: { soon(): void };
   /** Takes what has to be stopped. */
   readonly stack: AsyncDisposableStack;
+}
+
+/** Time that the greeting waits for the first probe of the vendors, in milliseconds. */
+const PROBE_WAIT_MS = 1_500;
+
+interface ServiceParts {
+  services: Services;
+  models: () => Catalogue;
+  /** Undefined if vendors are not probed. */
+  probes: Probes | undefined;
+  /** Whether only the offline models are available. */
+  offline: boolean;
+  /** Undefined if learning is off. */
+  learning: Learning | undefined;
 }
 
 /**
@@ -81,14 +99,14 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   telemetry.watchProcess();
   telemetry.watchLog(() => output.dropped);
 
-  const context: Context = { config, log, telemetry, errors, names: createOwnNames(), stack };
+  const context: Context = { config, log, telemetry, errors, names: createOwnNames(), reporting: { soon() {} }, stack };
   const replica = randomUUID();
   const grants = await createGrants(context, store, replica);
   // Heartbeats go on while the servers drain, or other replicas would end the grants of the requests that still run.
   const epochs = stack.use(new AsyncDisposableStack());
   const admission = createAdmission(store.requests, grants, undefined, telemetry);
   const inFlight = createInFlight();
-  const { services, offline, learning } = createServiceParts(context, store, admission, inFlight);
+  const { services, models, probes, offline, learning } = createServiceParts(context, store, admission, inFlight);
   const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
 
   const made = await store.open(async (pools, repeat) => {
@@ -107,10 +125,12 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   await learning?.refresh();
   const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
   const ownProcess = { host: hostname(), pid: process.pid, version: VERSION };
-  const reports = startReports(store.maintenance, replica, ownProcess, telemetry, log);
+  const reports = startReports(store.maintenance, replica, ownProcess, telemetry, () => models().load(), log);
+  context.reporting.soon = reports.soon;
   stack.defer(() => reports.stop());
   if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
-  const ready = { restUrl, rpcUrl, ...made, offline };
+  const problems = probeLines((await probes?.first(PROBE_WAIT_MS)) ?? [], config.catalogue);
+  const ready = { restUrl, rpcUrl, ...made, offline, problems };
   if (primary) primary.ready(ready);
   else await announce(config, log, stack, ready);
   return stack.move();
@@ -130,13 +150,13 @@ async function createGrants(
   return grants;
 }
 
-/** @returns the services, whether only the offline models are available, and what is learned if that is on */
+/** @returns the services and what the start needs of them */
 function createServiceParts(
   context: Context,
   store: Store,
   admission: Admission,
   inFlight: InFlight,
-): { services: Services; offline: boolean; learning: Learning | undefined } {
+): ServiceParts {
   const { config, telemetry, stack } = context;
   const { requests, maintenance, notifications } = store;
   const reader = createReader();
@@ -147,7 +167,7 @@ function createServiceParts(
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
   const { deadlines, levels } = config;
-  const { generation, learning } = createReloadable(context, store, {
+  const { generation, learning, probes, hasAnswered } = createReloadable(context, store, {
     difficulty,
     reader,
     admission,
@@ -167,9 +187,15 @@ function createServiceParts(
     report: admission.report,
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
   });
+  const models = () => generation().engine.models;
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
-  const services = createServices({ generation, inFlight, authenticator, admin, isServing, shedder });
-  return { services, offline: generation().engine.models.offline, learning };
+  const vendors = () => {
+    if (!models().isRefused) return "ok";
+    // A replica that has answered stays in service, because all others are refused as well.
+    return probes && !hasAnswered() ? "refuse_start" : "refuse";
+  };
+  const services = createServices({ generation, inFlight, authenticator, admin, isServing, vendors, shedder });
+  return { services, models, probes, offline: models().offline, learning };
 }
 
 function startAlerts({ config, log, telemetry, names, stack }: Context, { maintenance }: Store): Webhooks {
@@ -189,9 +215,9 @@ function createReloadable(
   context: Context,
   { maintenance }: Store,
   given: Omit<GenerationParts, "engine" | "search" | "rates" | "referee">,
-): { generation: () => GenerationParts; learning: Learning | undefined } {
+): Pick<ServiceParts, "learning" | "probes"> & { generation: () => GenerationParts; hasAnswered(): boolean } {
   const { config, log, telemetry, errors, names, stack } = context;
-  const modelsOf = modelsMaker(context, maintenance);
+  const { make: modelsOf, hasAnswered } = modelsMaker(context, maintenance);
   const searchOf = ({ search }: Settings) => createSearch(search, { lookup: lookupWith(names.resolve) });
   const learning =
     config.learning.from === "off"
@@ -217,7 +243,9 @@ function createReloadable(
   const fixed = { ...given, referee };
   let current: GenerationParts = { ...fixed, engine, search: searchOf(config), rates: config.rates };
   telemetry.watchModels(() => current.engine.models.load());
+  const probes = config.probesVendors ? startProbes(() => current.engine.models) : undefined;
   stack.defer(() => current.engine.models.close());
+  stack.defer(() => probes?.stop());
   stack.defer(() => current.search?.close());
   stack.defer(() => referee?.stop());
   telemetry.watchReferee(() => referee?.counts);
@@ -237,6 +265,7 @@ function createReloadable(
       if (changed.includes("tiers")) await applyTiers(maintenance, next.tiers);
       await audit("settings.reload", { changed });
       current = { ...fixed, engine: { ...engine, models }, search, rates: next.rates };
+      probes?.again();
       if (changed.includes("models")) await learning?.refresh();
     },
     refused: (reason) => audit("settings.refuse", { reason }),
@@ -244,7 +273,7 @@ function createReloadable(
   stack.defer(() => reloading.stop());
   if (primary) primary.onReload(() => reloading.request());
   else process.on("SIGHUP", () => reloading.request());
-  return { generation: () => current, learning };
+  return { generation: () => current, learning, probes, hasAnswered };
 }
 
 /** Starts the public and the internal listener. @returns addresses that work from this machine */

@@ -3,6 +3,7 @@ import type { Settings } from "../config/settings.ts";
 import { refereeProblem } from "../learning/referee.ts";
 import { startVersionNotes } from "../learning/versions.ts";
 import { type Catalogue, createCatalogue, type Member } from "../models/catalogue.ts";
+import type { CallFailure } from "../models/port/entry.ts";
 import type { OwnNames } from "../names/own-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { InternalErrors } from "../telemetry/internal-errors.ts";
@@ -15,33 +16,49 @@ interface Parts {
   readonly telemetry: Telemetry;
   readonly errors: InternalErrors;
   readonly names: OwnNames;
+  readonly reporting: { soon(): void };
   /** Takes what has to be stopped. */
   readonly stack: AsyncDisposableStack;
 }
 
 /**
- * Makes the models of settings. Tells the log and the database when another version of a model answers than before.
+ * Makes the models of settings. Tells the log and the database when another version of a model answers than before,
+ * and the log why calls fail.
  * @param pool for the versions
+ * @returns `hasAnswered`: whether any model has answered since the start of the process
  */
-export function modelsMaker({ config, log, telemetry, errors, names, stack }: Parts, pool: Pick<Pool, "query">) {
+export function modelsMaker({ config, log, telemetry, errors, names, reporting, stack }: Parts, pool: Pick<Pool, "query">) {
   const versions = startVersionNotes(pool, errors);
   stack.defer(() => versions.stop());
-  return ({ models }: Settings): Catalogue => {
+  let hasAnswered = false;
+  const make = ({ models }: Settings): Catalogue => {
     const catalogue = createCatalogue(models, config.timeouts, {
       connections: config.connections.vendors,
       names,
-      onCall: telemetry.modelCall,
+      onCall(call) {
+        if (call.outcome === "ok") hasAnswered = true;
+        telemetry.modelCall(call);
+      },
       onVersion(model, { version, isExpected }) {
         log[isExpected ? "info" : "warn"]({ model, version }, isExpected ? "a model answers" : "another model answers");
         const entry = catalogue.fingerprintOf(model, undefined);
         const served = catalogue.fingerprintOf(model, version);
         if (entry && served) versions.note(model, { entry, served });
       },
+      onFailure({ name: model, vendor }, { at: _, ...failure }, failures) {
+        log.warn({ model, vendor, ...failure, failures }, failureText(failure));
+        if (failure.needsOperator) reporting.soon();
+      },
       onRefusal: telemetry.modelCallRefused,
       errors,
     });
     return catalogue;
   };
+  return { make, hasAnswered: () => hasAnswered };
+}
+
+function failureText({ needsOperator }: Pick<CallFailure, "needsOperator">): string {
+  return needsOperator ? "a vendor refuses calls of a model: check its key, account and name" : "a call of a model failed";
 }
 
 /** @throws ConfigError for a model that cannot be the referee */

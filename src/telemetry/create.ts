@@ -132,6 +132,13 @@ function watchStates({ watchGauge }: Metrics, load: Parameters<Telemetry["watchM
     }
   };
   watchGauge(["chorus_model_first_text_seconds", latency, "model", "quantile"], writeLatencies, "average");
+  const failing = "1 while the last call of a model has failed, by the status of the vendor, and who can mend it.";
+  watchGauge(["chorus_model_failing", failing, "model", "status", "mended_by"], (write) => {
+    for (const { model, failure } of load()) {
+      if (!failure) continue;
+      write({ model, status: `${failure.status ?? "none"}`, mended_by: failure.needsOperator ? "operator" : "wait" }, 1);
+    }
+  });
   const version = "1 for the version of a model that answered last, as its vendor names it.";
   watchGauge(["chorus_model_version_info", version, "model", "version", "expected"], (write) => {
     for (const { model, served } of load()) {

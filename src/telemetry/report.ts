@@ -1,3 +1,4 @@
+import type { CallFailure, ModelState } from "../models/port/entry.ts";
 import type { MetricSnapshot } from "./telemetry.ts";
 
 /** Counted calls of one model. Costs are in USD, by the prices of the catalogue. */
@@ -25,6 +26,8 @@ export interface ModelReport extends ModelCalls {
   /** What answered last, as the vendor names it. */
   readonly version?: string;
   readonly isUnexpected?: boolean;
+  /** Why the last call failed. Absent if it succeeded. */
+  readonly failure?: CallFailure;
   readonly running: number;
   readonly waiting: number;
 }
@@ -52,6 +55,8 @@ export interface ReplicaReport {
   readonly models: readonly ModelReport[];
 }
 
+export type FailureState = Pick<ModelState, "model" | "failure">;
+
 /** Time for which calls of models are counted, and between two samples of the counts, in milliseconds. */
 const WINDOW_MS = 15 * 60_000;
 const SAMPLE_MS = 60_000;
@@ -64,9 +69,14 @@ export class Reporter {
   /** Samples of the counts since the start, the oldest first. */
   #samples: { at: number; counts: Counts }[] = [];
 
-  /** @param snapshot the metrics now. @param now milliseconds from any fixed point */
-  report(snapshot: readonly MetricSnapshot[], now: number): ReplicaReport {
+  /**
+   * @param snapshot the metrics now
+   * @param now milliseconds from any fixed point
+   * @param states of the models, for what no metric has
+   */
+  report(snapshot: readonly MetricSnapshot[], now: number, states: readonly FailureState[]): ReplicaReport {
     const metrics = new Metrics(snapshot);
+    const failures = new Map(states.map(({ model, failure }) => [model, failure]));
     const counts = countsOf(metrics);
     const before = this.#before(counts, now);
     const reason = (name: string) => metrics.sum("chorus_journal_set_aside", { reason: name });
@@ -85,6 +95,7 @@ export class Reporter {
       models: metrics.labels("chorus_model_circuit_open").map(({ model = "", tier = "", vendor = "" }) => ({
         ...difference(counts.get(model), before.get(model)),
         ...stateOf(metrics, model),
+        ...failureOf(failures.get(model)),
         model,
         tier,
         vendor,
@@ -126,6 +137,10 @@ function difference(now: ModelCalls = NONE, before: ModelCalls = NONE): ModelCal
     refused: now.refused - before.refused,
     usd: now.usd - before.usd,
   };
+}
+
+function failureOf(failure: CallFailure | undefined): Pick<ModelReport, "failure"> {
+  return failure ? { failure } : {};
 }
 
 function stateOf(metrics: Metrics, model: string) {

@@ -22,7 +22,7 @@ function open() {
     { ...state, model: "unused", isOpen: false },
   ]);
   const reporter = new Reporter();
-  return { telemetry, report: async (now: number) => reporter.report(await telemetry.snapshot(), now) };
+  return { telemetry, report: async (now: number) => reporter.report(await telemetry.snapshot(), now, []) };
 }
 
 test("reports models, journal and overload", async () => {

@@ -1,6 +1,6 @@
 import { Boxes, RefreshCw } from "lucide";
-import { ModelHealth, type ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
-import { count, duration, roundAmount } from "../format.ts";
+import { type ModelFailure, ModelHealth, type ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { ago, count, duration, roundAmount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
@@ -94,7 +94,19 @@ function Health({ of }: { of: ModelState }) {
           not called by {of.openCircuits} of {of.replicas} replicas
         </span>
       )}
+      {of.lastFailure && <LastFailure of={of.lastFailure} />}
     </>
+  );
+}
+
+/** Why the last call failed, and what to do if waiting does not help. */
+function LastFailure({ of: { at, status, code, message, needsOperator } }: { of: ModelFailure }) {
+  return (
+    <div class="soft small" title={message}>
+      {[status, code].filter(Boolean).join(" ") || "failed"}
+      {at && `, ${ago(at)}`}
+      {needsOperator && <div>Check the key, the account and the name of the model.</div>}
+    </div>
   );
 }
 

@@ -15,6 +15,8 @@ export interface ModelEntry {
   /** Address of the vendor's API, without a trailing slash. Undefined: the vendor's default. */
   baseUrl?: string;
   apiKey?: string;
+  /** Environment variable that has the key. */
+  apiKeyEnv?: string;
   /** USD per million tokens. */
   price?: { input: number; output: number; cached: number };
   /** Size of the context window in tokens. */
@@ -46,6 +48,22 @@ export interface ModelTimeouts {
   betweenChunksMs: number;
 }
 
+/** Why the last call of a model failed, in words for the operator. It quotes no prompt, no answer and no key. */
+export interface CallFailure {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** HTTP status of the vendor. Absent if it sent none. */
+  readonly status?: number;
+  /** Code of the vendor, such as `invalid_api_key`, or of the network, such as `ECONNREFUSED`. */
+  readonly code?: string;
+  /**
+   * What the vendor says, at most 200 characters. Only if `needsOperator`, because other messages may quote a prompt.
+   */
+  readonly message?: string;
+  /** Whether the vendor refuses the key, the account or the name of the model, which waiting does not mend. */
+  readonly needsOperator: boolean;
+}
+
 /** State of a model of the catalogue, as this process knows it. */
 export interface ModelState {
   /** Name in the catalogue. */
@@ -62,6 +80,8 @@ export interface ModelState {
   failedShare: number;
   /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
   firstTextMs?: { p50: number; p95: number } | undefined;
+  /** Why the last call failed. Undefined if it succeeded. */
+  failure?: CallFailure | undefined;
   /** What answered last, as the vendor names it. Undefined before the first answer, or if the vendor names none. */
   served?: { readonly version: string; readonly isExpected: boolean } | undefined;
 }

@@ -14,6 +14,8 @@ export interface ModelErrorInit {
   status?: number | undefined;
   /** Set if the failure says nothing about the model: the request is the cause, or the model was not called. */
   kind?: "refused" | "too_long" | "not_asked" | undefined;
+  /** The code that the vendor gives the failure, such as `invalid_api_key`, or the network, such as `ECONNREFUSED`. */
+  code?: unknown;
   /** Why the service did not send the call; of kind `not_asked`. */
   refusal?: CallRefusal;
   /** Whether the model is overloaded, or cannot be reached. Statuses that say so need no mark. */
@@ -35,6 +37,8 @@ export class ModelError extends Error {
    * the model was not called, because its circuit is open or the service did not send the call.
    */
   readonly kind: ModelErrorInit["kind"];
+  /** Code of the vendor or of the network: 1 to 64 letters, digits and `_.:-`. */
+  readonly code: string | undefined;
   readonly refusal: CallRefusal | undefined;
   /** Whether fewer calls at a time may help. */
   readonly isCongestion: boolean;
@@ -47,6 +51,7 @@ export class ModelError extends Error {
     this.retryAfterMs = init.retryAfterMs;
     this.status = init.status;
     this.kind = init.kind;
+    this.code = typeof init.code === "string" && CODE.test(init.code) ? init.code : undefined;
     this.refusal = init.refusal;
     this.isCongestion = init.isCongestion ?? CONGESTED.has(init.status ?? 0);
     this.failedShare = init.failedShare;
@@ -78,6 +83,9 @@ export class ModelError extends Error {
     return this.kind === undefined && (this.status === undefined || !REQUEST_AT_FAULT.has(this.status));
   }
 }
+
+/** Codes are logged and are values of a label, so they cannot be any text. */
+const CODE = /^[\w.:-]{1,64}$/;
 
 /**
  * Statuses that the content of one request can cause. Status 401 is about the vendor key, and 402 about its account.

@@ -363,7 +363,7 @@ function frameError(error: unknown): ModelError {
 function describe({ message, type }: JsonObject): WireError {
   const words = wordsOf(type, message);
   const isTooLong = type === "request_too_large" || /prompt is too long|context (?:window|limit)/i.test(words);
-  return { about: words, ...(isTooLong ? { kind: "too_long" as const } : {}) };
+  return { about: words, code: type, ...(isTooLong ? { kind: "too_long" as const } : {}) };
 }
 
 /** Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1. */

@@ -86,6 +86,9 @@ export const google: WireFormat = {
     into.isWhole = true;
   },
 
+  // The status of an invalid or expired key is 400.
+  statusOf: ({ code }) => (code === "API_KEY_INVALID" ? 401 : undefined),
+
   readError(body) {
     // Some errors come as a list of one.
     const json = looseObject(body);
@@ -227,6 +230,7 @@ function describe({ message, status, details }: JsonObject): WireError {
   const wait = seconds.find((each) => each >= 0);
   return {
     about: words,
+    code: object(list(details)[0]).reason ?? status,
     ...(isTooLong ? { kind: "too_long" as const } : {}),
     ...(wait === undefined ? {} : { retryAfterMs: wait * 1_000 }),
   };

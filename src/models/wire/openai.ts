@@ -281,6 +281,7 @@ function describe({ message, code, param, type }: JsonObject, body: string): Wir
   if (TOO_LONG.test(words)) return { about: words, kind: "too_long" };
   return {
     about: words,
+    code: code ?? type,
     ...(typeof param === "string" && param !== "" ? { param } : {}),
     ...(code === "insufficient_quota" ? { retryable: false } : {}),
   };

@@ -47,6 +47,8 @@ export interface WireError extends Pick<ModelErrorInit, "kind" | "retryAfterMs">
   retryable?: boolean;
   /** The vendor's words. They show which option it refused. Callers never see them. */
   about: string;
+  /** The vendor's code of the failure, such as `invalid_api_key`. May be anything. */
+  code?: unknown;
   /** The parameter that the vendor names. If it is set, it alone shows which option was refused. */
   param?: string;
 }
@@ -76,6 +78,8 @@ export interface WireFormat {
   readEvent(data: string, into: Collector): void;
   /** Reads the body of a whole completion. @throws ModelError when it cannot be read */
   readWhole(body: string, into: Collector): void;
+  /** The status that a failure should have, where the vendor sends another one. */
+  statusOf?(error: WireError): number | undefined;
   /** Reads the body of an error; it may be any text. */
   readError(body: string): WireError;
 }
@@ -95,12 +99,16 @@ export function wordsOf(...parts: unknown[]): string {
  * The failure that an error inside a response with status 200 stands for.
  * @param status what the vendor names in place of an HTTP status; anything but a number from 400 to 599 is ignored
  */
-export function frameFailure({ about, kind, retryable, retryAfterMs }: WireError, status?: unknown): ModelError {
+export function frameFailure(
+  { about, code, kind, retryable, retryAfterMs }: WireError,
+  status?: unknown,
+): ModelError {
   const known = typeof status === "number" && status >= 400 && status <= 599 ? Math.floor(status) : undefined;
   return new ModelError("The vendor sent an error.", {
     retryable: kind === undefined && (retryable ?? (known === undefined || mayPass(known))),
     retryAfterMs,
     status: known,
+    code,
     kind,
     cause: about.slice(0, 1_000),
   });

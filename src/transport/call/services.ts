@@ -19,8 +19,13 @@ export interface Services extends AdminServices {
   /** Authenticates an API key, checks its scope, and refuses the request while the workspace sends too many. */
   authorize(secret: string | string[] | undefined, scope: Scope): Promise<Caller>;
   readonly generation: Generation;
-  /** True from the end of the start until the service drains, except while the database is not reachable. */
+  /**
+   * True from the end of the start until the service drains, except while the database is not reachable, or while the
+   * vendors of all models refuse their keys and none has answered since the start.
+   */
   ready(): boolean;
+  /** Whether the vendor of each model refuses its key, account or name. */
+  areVendorsRefusing(): boolean;
   /** True from the beginning of a stop. */
   draining(): boolean;
 }
@@ -33,10 +38,15 @@ export interface Parts {
   admin: AdminServices;
   /** Whether the start has ended and the database is reachable. */
   isServing(): boolean;
+  /**
+   * `refuse`: the vendor of each model refuses its key, account or name. `refuse_start`: it does so since the start,
+   * and probes will notice when one does not.
+   */
+  vendors(): "ok" | "refuse" | "refuse_start";
   shedder: Shedder;
 }
 
-export function createServices({ generation, inFlight, authenticator, admin, isServing, shedder }: Parts): Services {
+export function createServices({ generation, inFlight, authenticator, admin, isServing, vendors, shedder }: Parts): Services {
   return {
     ...admin,
     async authorize(secret, scope) {
@@ -46,7 +56,8 @@ export function createServices({ generation, inFlight, authenticator, admin, isS
       return caller;
     },
     generation: createGeneration(generation),
-    ready: () => isServing() && !inFlight.draining,
+    ready: () => isServing() && !inFlight.draining && vendors() !== "refuse_start",
+    areVendorsRefusing: () => vendors() !== "ok",
     draining: () => inFlight.draining,
   };
 }

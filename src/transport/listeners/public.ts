@@ -68,6 +68,11 @@ export function createPublicServer(
   return server;
 }
 
+/** Without the names of models and vendors, which callers must not learn. */
+const VENDORS_REFUSE =
+  "The vendors refuse the keys, accounts or names of all models. The operator must act: the log and `chorus models` " +
+  "say which.";
+
 function createDoor(services: Services, config: Settings, budget: ReturnType<typeof createBodyBudget>): Door {
   const routes = new RouteTable();
   const authenticate = createAuthenticate(services);
@@ -79,8 +84,11 @@ function createDoor(services: Services, config: Settings, budget: ReturnType<typ
     (routes.find(path) ? shared : routes).add(path, verb, route);
   routes.add("/healthz", "GET", { send: (call) => sendJson(call, 200, '{"status":"ok"}') });
   routes.add("/readyz", "GET", {
-    send: (call) =>
-      services.ready() ? sendJson(call, 200, '{"status":"ok"}') : sendJson(call, 503, '{"status":"unavailable"}'),
+    send(call) {
+      const isReady = services.ready();
+      const reason = services.areVendorsRefusing() ? { reason: "vendors_refuse", message: VENDORS_REFUSE } : {};
+      sendJson(call, isReady ? 200 : 503, JSON.stringify({ status: isReady ? "ok" : "unavailable", ...reason }));
+    },
   });
   routes.add("/", "GET", { send: leadToConsole });
   for (const [path, send] of createDocs())
