@@ -74,7 +74,7 @@ function defaultModels(env: Env): ModelEntry[] {
   const entries = DEFAULT_MODELS.flatMap(({ key, vendor, base, fast, strong }) => {
     const apiKey = env[key];
     if (!apiKey) return [];
-    const shared = { vendor, apiKey, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
+    const shared = { vendor, apiKey, apiKeyEnv: key, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
     return [
       { ...shared, name: `${vendor}-fast`, model: fast, tier: "fast" as const },
       { ...shared, name: `${vendor}-strong`, model: strong, tier: "strong" as const },

@@ -7,7 +7,7 @@ import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
 import { type FailureReport, Failures } from "./failures.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { createHttpClient } from "./http.ts";
+import { createHttpClient, type HttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { CallFailure, ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
@@ -87,7 +87,7 @@ export interface Catalogue {
   /** The state of each model, as this process knows it. */
   load(): ModelState[];
   /** Whether the vendor of each model refuses its key, account or name, so that no request can be answered. */
-  readonly isRefused: boolean;
+  isRefused(): boolean;
   /**
    * Probes the models. What it finds counts as the result of their last call.
    * @param onlyRefused only those that were refused for a reason that a probe finds
@@ -140,9 +140,7 @@ export function createCatalogue(
       ...{ firstTextMs: latency.quantiles(), served: served.last(entry), failure: failures.last(entry) },
     }));
     const options: ResilientOptions = {
-      timeouts,
-      breaker,
-      onEnd,
+      ...{ timeouts, breaker, onEnd },
       onRefusal: (refusal) => errors.guard("model_call", () => onRefusal?.(entry.name, refusal)),
       ...(entry.vendor === "offline" ? {} : { limit }),
     };
@@ -166,9 +164,19 @@ export function createCatalogue(
     members,
     fingerprintOf: served.fingerprintOf,
     load: () => loads.map((read) => read()),
-    get isRefused() {
-      return entries.every((entry) => failures.last(entry)?.needsOperator === true);
-    },
+    ...vendorChecks(entries, http, failures),
+    close: http.close,
+  };
+}
+
+/** What is known of the failures of all models. */
+function vendorChecks(
+  entries: readonly ModelEntry[],
+  http: HttpClient,
+  failures: Failures,
+): Pick<Catalogue, "isRefused" | "probe"> {
+  return {
+    isRefused: () => entries.every((entry) => failures.last(entry)?.needsOperator === true),
     async probe(stop, { onlyRefused }) {
       const probed = entries.filter((entry) => !onlyRefused || failures.mayBeMended(entry));
       const found = probed.map(async (entry) => {
@@ -177,7 +185,6 @@ export function createCatalogue(
       });
       return (await Promise.all(found)).flat();
     },
-    close: http.close,
   };
 }
 

@@ -57,4 +57,5 @@ const NO_CALL: WireCall = {
   reasoning: undefined,
   streamed: false,
   cacheKey: undefined,
+  tools: undefined,
 };

@@ -151,12 +151,7 @@ async function createGrants(
 }
 
 /** @returns the services and what the start needs of them */
-function createServiceParts(
-  context: Context,
-  store: Store,
-  admission: Admission,
-  inFlight: InFlight,
-): ServiceParts {
+function createServiceParts(context: Context, store: Store, admission: Admission, inFlight: InFlight): ServiceParts {
   const { config, telemetry, stack } = context;
   const { requests, maintenance, notifications } = store;
   const reader = createReader();
@@ -190,7 +185,7 @@ function createServiceParts(
   const models = () => generation().engine.models;
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
   const vendors = () => {
-    if (!models().isRefused) return "ok";
+    if (!models().isRefused()) return "ok";
     // A replica that has answered stays in service, because all others are refused as well.
     return probes && !hasAnswered() ? "refuse_start" : "refuse";
   };

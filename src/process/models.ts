@@ -27,7 +27,10 @@ interface Parts {
  * @param pool for the versions
  * @returns `hasAnswered`: whether any model has answered since the start of the process
  */
-export function modelsMaker({ config, log, telemetry, errors, names, reporting, stack }: Parts, pool: Pick<Pool, "query">) {
+export function modelsMaker(
+  { config, log, telemetry, errors, names, reporting, stack }: Parts,
+  pool: Pick<Pool, "query">,
+) {
   const versions = startVersionNotes(pool, errors);
   stack.defer(() => versions.stop());
   let hasAnswered = false;
@@ -58,7 +61,9 @@ export function modelsMaker({ config, log, telemetry, errors, names, reporting, 
 }
 
 function failureText({ needsOperator }: Pick<CallFailure, "needsOperator">): string {
-  return needsOperator ? "a vendor refuses calls of a model: check its key, account and name" : "a call of a model failed";
+  return needsOperator
+    ? "a vendor refuses calls of a model: check its key, account and name"
+    : "a call of a model failed";
 }
 
 /** @throws ConfigError for a model that cannot be the referee */

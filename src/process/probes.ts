@@ -63,7 +63,8 @@ function sentence({ entry, failure }: Probed, names: string, file: string | unde
   const why = [failure.status, failure.code].filter(Boolean).join(" ");
   const where = baseUrl ? `${vendor} at ${new URL(baseUrl).origin}` : vendor;
   if (failure.status === undefined) {
-    return `${where} cannot be reached${why && ` (${why})`}, so ${names} cannot answer. Start it, or correct its address.`;
+    const reason = why && ` (${why})`;
+    return `${where} cannot be reached${reason}, so ${names} cannot answer. Start it, or correct its address.`;
   }
   if (failure.status === 404) {
     const place = file ? `"model" in ${file}` : "the catalogue";

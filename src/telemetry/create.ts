@@ -136,7 +136,10 @@ function watchStates({ watchGauge }: Metrics, load: Parameters<Telemetry["watchM
   watchGauge(["chorus_model_failing", failing, "model", "status", "mended_by"], (write) => {
     for (const { model, failure } of load()) {
       if (!failure) continue;
-      write({ model, status: `${failure.status ?? "none"}`, mended_by: failure.needsOperator ? "operator" : "wait" }, 1);
+      write(
+        { model, status: `${failure.status ?? "none"}`, mended_by: failure.needsOperator ? "operator" : "wait" },
+        1,
+      );
     }
   });
   const version = "1 for the version of a model that answered last, as its vendor names it.";

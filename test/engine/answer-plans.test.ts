@@ -27,6 +27,8 @@ function engineOf(fast: Says[], strong: Says[]) {
     ...catalogue,
     fingerprintOf: () => undefined,
     load: () => [],
+    isRefused: () => false,
+    probe: async () => [],
     close: async () => {},
   };
   return {

@@ -40,6 +40,7 @@ export function servicesWith(given: SomeServices): Services {
     operatorSessions: absent,
     operatorSignIn: absent,
     ready: () => true,
+    areVendorsRefusing: () => false,
     draining: () => false,
   };
   const generation = { enter: () => undefined, ...given.generation };

@@ -47,11 +47,11 @@ test("a wrong key is named at the start, in the log, by the models, by readiness
 
   const ready = await service.get("/readyz");
   assert.equal(ready.status, 503);
-  assert.equal((await ready.json()).reason, "vendors_refuse");
+  assert.equal(((await ready.json()) as { reason?: string }).reason, "vendors_refuse");
 
   const refused = await service.post("/v1/generate", { prompt: "hello", effort: "low" });
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [502, null]);
-  assert.match((await refused.json()).message, /operator/);
+  assert.match(((await refused.json()) as { message: string }).message, /operator/);
 
   const env2 = { CHORUS_RPC_URL: service.rpcUrl, OPERATOR_TOKEN: service.operatorToken };
   const models = async () => (await runCli(["models"], env2)).stdout;
@@ -70,7 +70,7 @@ test("a service that has answered stays ready, and says that the vendors refuse"
   state.isMended = false;
   await until(async () => {
     await (await post()).body?.cancel();
-    return (await (await service.get("/readyz")).json()).reason === "vendors_refuse";
+    return (await (await service.get("/readyz")).text()).includes("vendors_refuse");
   });
   assert.equal((await service.get("/readyz")).status, 200);
 });

@@ -99,10 +99,7 @@ export function wordsOf(...parts: unknown[]): string {
  * The failure that an error inside a response with status 200 stands for.
  * @param status what the vendor names in place of an HTTP status; anything but a number from 400 to 599 is ignored
  */
-export function frameFailure(
-  { about, code, kind, retryable, retryAfterMs }: WireError,
-  status?: unknown,
-): ModelError {
+export function frameFailure({ about, code, kind, retryable, retryAfterMs }: WireError, status?: unknown): ModelError {
   const known = typeof status === "number" && status >= 400 && status <= 599 ? Math.floor(status) : undefined;
   return new ModelError("The vendor sent an error.", {
     retryable: kind === undefined && (retryable ?? (known === undefined || mayPass(known))),

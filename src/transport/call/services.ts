@@ -46,7 +46,15 @@ export interface Parts {
   shedder: Shedder;
 }
 
-export function createServices({ generation, inFlight, authenticator, admin, isServing, vendors, shedder }: Parts): Services {
+export function createServices({
+  generation,
+  inFlight,
+  authenticator,
+  admin,
+  isServing,
+  vendors,
+  shedder,
+}: Parts): Services {
   return {
     ...admin,
     async authorize(secret, scope) {

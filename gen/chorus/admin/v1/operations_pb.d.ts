@@ -13,6 +13,54 @@ import type { LimitName, Workspace } from "./workspaces_pb.js";
 export declare const file_chorus_admin_v1_operations: GenFile;
 
 /**
+ * Why a call of a model failed. It quotes no prompt, no answer and no key.
+ *
+ * @generated from message chorus.admin.v1.ModelFailure
+ */
+export declare type ModelFailure = Message<"chorus.admin.v1.ModelFailure"> & {
+  /**
+   * When it failed.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * HTTP status of the vendor. Not set if the vendor sent none.
+   *
+   * @generated from field: optional int32 status = 2;
+   */
+  status?: number | undefined;
+
+  /**
+   * Code of the vendor, such as `invalid_api_key`, or of the network, such as `ECONNREFUSED`. Empty if there is none.
+   *
+   * @generated from field: string code = 3;
+   */
+  code: string;
+
+  /**
+   * What the vendor says, at most 200 characters. Only with `needs_operator`.
+   *
+   * @generated from field: string message = 4;
+   */
+  message: string;
+
+  /**
+   * Whether the vendor refuses the key, the account or the name of the model, so that waiting does not help.
+   *
+   * @generated from field: bool needs_operator = 5;
+   */
+  needsOperator: boolean;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ModelFailure.
+ * Use `create(ModelFailureSchema)` to create a new message.
+ */
+export declare const ModelFailureSchema: GenMessage<ModelFailure>;
+
+/**
  * A model of the catalogue. Calls and costs are those of the last 15 minutes, over all replicas that run.
  *
  * @generated from message chorus.admin.v1.ModelState
@@ -137,6 +185,13 @@ export declare type ModelState = Message<"chorus.admin.v1.ModelState"> & {
    * @generated from field: bool unexpected_version = 17;
    */
   unexpectedVersion: boolean;
+
+  /**
+   * The latest failure, from the replicas whose last call failed. Not set if the last call of each replica succeeded.
+   *
+   * @generated from field: optional chorus.admin.v1.ModelFailure last_failure = 18;
+   */
+  lastFailure?: ModelFailure | undefined;
 };
 
 /**
@@ -762,7 +817,8 @@ export enum ModelHealth {
   DEGRADED = 3,
 
   /**
-   * No replica calls it, because most requests failed. One call every ten seconds tests it.
+   * No replica calls it, because most requests failed, and one call every ten seconds tests it; or its vendor refuses
+   * the key, the account or the name of the model.
    *
    * @generated from enum value: MODEL_HEALTH_DOWN = 4;
    */
