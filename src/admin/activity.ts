@@ -22,6 +22,7 @@ import { WHOLE_SERVICE } from "./shared/audit.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { microsOf, pageOf, pageToken, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
+import { checkSubject } from "./shared/subject.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type ActivityAdmin = Admin<typeof ActivityService>;
@@ -122,11 +123,14 @@ interface Filter {
   outcome: string;
   level: string;
   user: string;
+  /** NAME=VALUE. */
+  tag: string;
 }
 
 /** @throws Failure `invalid_request` with the field */
-function readFilter({ startTime, endTime, keyId, ended, level, user }: ListGenerationsRequest): Filter {
+function readFilter({ startTime, endTime, keyId, ended, level, user, tag }: ListGenerationsRequest): Filter {
   if (user !== "") checkUser("user", user);
+  if (tag !== "") checkSubject("tag", `tag:${tag}`);
   return {
     from: readTimestamp("from", startTime),
     to: readTimestamp("to", endTime),
@@ -134,6 +138,7 @@ function readFilter({ startTime, endTime, keyId, ended, level, user }: ListGener
     outcome: ended.case === "outcome" ? readEnum("outcome", OutcomeSchema, ended.value) : (ended.value ?? ""),
     level: readEnum("level", EffortSchema, level),
     user,
+    tag,
   };
 }
 
@@ -152,7 +157,7 @@ function checkFilter({ keyId, outcome, level }: Filter): void {
  * @param values parameters of the statement; the first is the workspace
  */
 function conditionsOf(
-  { from, to, keyId, outcome, level, user }: Filter,
+  { from, to, keyId, outcome, level, user, tag }: Filter,
   values: unknown[],
 ): { indexed: string[]; others: string[] } {
   const parameter = (value: unknown) => `$${values.push(value)}`;
@@ -166,6 +171,8 @@ function conditionsOf(
   else if (outcome !== "") others.push(`outcome = ${parameter(outcome)}`);
   if (level !== "") others.push(`level = ${parameter(level)}`);
   if (user !== "") others.push(`end_user = ${parameter(user)}`);
+  const [, name, value] = /^([^=]*)=(.*)$/su.exec(tag) ?? [];
+  if (name) others.push(`tags ->> ${parameter(name)} = ${parameter(value)}`);
   return { indexed, others };
 }
 

@@ -6,13 +6,13 @@ import type { Clock } from "../contract/clock.ts";
 import { Failure, invalid } from "../contract/failure.ts";
 import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { randomHex } from "../contract/random-hex.ts";
-import { checkUser, isTag } from "../contract/subjects.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText, parseAmount } from "./shared/amount.ts";
 import { type Actor, record } from "./shared/audit.ts";
-import { readExpiry } from "./shared/fields.ts";
+import { checkLabel, readExpiry } from "./shared/fields.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
+import { checkSubject } from "./shared/subject.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type CapAdmin = Admin<typeof CapService>;
@@ -36,12 +36,18 @@ interface CapRow {
   created_at: Date;
 }
 
-/** Sets, lists and removes the caps of keys, end users and tags for operators and owners. */
-export function createCapAdmin(pool: Pool, clock: Clock): CapAdmin {
+/** A cap in a list. used: as `Cap.used`; null: not read. */
+type ListedRow = CapRow & { used: bigint | null };
+
+/**
+ * Sets, lists and removes the caps of keys, end users and tags for operators and owners.
+ * @param clock milliseconds since 1970; without it, the clocks of the process and the database
+ */
+export function createCapAdmin(pool: Pool, clock?: Clock): CapAdmin {
   return {
     async setCap({ workspace, cap }, actor) {
       if (!cap) throw invalid("cap", "cap must have a subject, a figure, a period and an amount.");
-      const row = readCap(cap, clock());
+      const row = readCap(cap, (clock ?? Date.now)());
       const set = await change(pool, workspace, actor, async (query, id) => {
         await checkKey(query, id, row.subject);
         return { row: await write(query, id, row), action: "cap.set" };
@@ -49,18 +55,7 @@ export function createCapAdmin(pool: Pool, clock: Clock): CapAdmin {
       return { cap: messageOf(set) };
     },
 
-    async listCaps({ workspace, pageSize, pageToken }, actor) {
-      const size = sizeOfPage(pageSize);
-      const [last] = readPageToken(pageToken, /^(\d{1,9})$/) ?? ["0"];
-      const { id } = await findWorkspace(pool.query, actor, workspace);
-      const found = await pool.query<CapRow>(
-        `select * from caps where workspace_id = $1
-         order by subject, figure, period, action, ends_at nulls first offset $2 limit $3`,
-        [id, last, size + 1],
-      );
-      const { rows, nextPageToken } = pageOf(found, size, () => String(Number(last) + size));
-      return { caps: rows.map(messageOf), nextPageToken };
-    },
+    listCaps: listCaps(pool, clock),
 
     async clearCap({ workspace, id: capId }, actor) {
       await change(pool, workspace, actor, async (query, id) => {
@@ -77,6 +72,29 @@ export function createCapAdmin(pool: Pool, clock: Clock): CapAdmin {
   };
 }
 
+function listCaps(pool: Pool, clock: Clock | undefined): CapAdmin["listCaps"] {
+  return async ({ workspace, pageSize, pageToken, search, withUse }, actor) => {
+    const size = sizeOfPage(pageSize);
+    checkLabel("search", search);
+    const [last] = readPageToken(pageToken, /^(\d{1,9})$/) ?? ["0"];
+    const { id } = await findWorkspace(pool.query, actor, workspace);
+    // The use of a subject is the same for each of its caps of one figure and period, whichever of them is in force.
+    const found = await pool.query<ListedRow>(
+      `select c.*, u.used + u.held as used
+       from (select * from caps where workspace_id = $1 and starts_with(subject, $4)
+             order by subject, figure, period, action, ends_at nulls first offset $2 limit $3) c
+       cross join periods_at($1, coalesce($5, clock_timestamp())) p
+       left join lateral (select * from cap_use($1, c.subject, p.at) where $6) u
+         on c.subject <> template_of(c.subject) and (c.ends_at > p.at) is not false
+           and (u.figure, u.period, u.action) = (c.figure, c.period, c.action)
+       order by c.subject, c.figure, c.period, c.action, c.ends_at nulls first`,
+      [id, last, size + 1, search, clock ? new Date(clock()) : null, withUse],
+    );
+    const { rows, nextPageToken } = pageOf(found, size, () => String(Number(last) + size));
+    return { caps: rows.map(messageOf), nextPageToken };
+  };
+}
+
 /** Changes a cap under the lock under which requests of the workspace are admitted, and tells all replicas. */
 async function change(
   pool: Pool,
@@ -89,6 +107,8 @@ async function change(
     await query("select from accounts where workspace_id = $1 for update", [id]);
     const { row, action } = await make(query, id);
     await record(query, actor, id, action, detailsOf(row));
+    // Alerts on its share are compared although its subjects may not be in use.
+    await query("insert into cap_changes (workspace_id, subject) values ($1, $2)", [id, row.subject]);
     // Replicas keep with each key whether subjects of its requests have caps.
     await query(
       "select pg_notify('chorus_secrets', encode(secret_hash, 'hex')) from api_keys where workspace_id = $1",
@@ -132,8 +152,9 @@ function readCap(cap: Cap, now: number): Omit<CapRow, "id" | "created_at"> {
     const periods = `cap.period must be one of ${wordList(CapPeriodSchema)}`;
     throw invalid("cap.period", period === "" ? `${periods}.` : `${periods}, and is not set for concurrent requests.`);
   }
+  checkSubject("cap.subject", cap.subject, { each: true });
   return {
-    subject: readSubject(cap.subject),
+    subject: cap.subject,
     figure,
     period,
     amount: figure === "credits" ? parseAmount("cap.amount", cap.amount, 0n) : readCount(cap.amount),
@@ -143,17 +164,6 @@ function readCap(cap: Cap, now: number): Omit<CapRow, "id" | "created_at"> {
 }
 
 const wordList = (desc: Parameters<typeof words>[0]): string => [...words(desc).values()].join(", ");
-
-function readSubject(subject: string): string {
-  const [, kind, name = "", value = ""] = /^(?:(key|user):|tag:([^=]*)=)(.*)$/su.exec(subject) ?? [];
-  const isOther = kind === undefined && !subject.startsWith("tag:");
-  if (value === "" || isOther || (kind === undefined && !isTag(name, value))) {
-    const expected = "key:ID, user:ID or tag:NAME=VALUE, with * in place of the last part for each of them";
-    throw invalid("cap.subject", `cap.subject must be ${expected}.`);
-  }
-  if (kind === "user") checkUser("cap.subject", value);
-  return subject;
-}
 
 /** @throws Failure `invalid_request`, unless the key of a subject is one of the workspace */
 async function checkKey(query: Query, workspaceId: string, subject: string): Promise<void> {
@@ -168,8 +178,8 @@ function readCount(text: string): bigint {
   return count;
 }
 
-function messageOf(row: CapRow): MessageInitShape<typeof CapSchema> {
-  const { id, subject, ends_at, created_at } = row;
+function messageOf(row: CapRow & Partial<ListedRow>): MessageInitShape<typeof CapSchema> {
+  const { id, subject, ends_at, created_at, used = null } = row;
   return create(CapSchema, {
     id,
     subject,
@@ -179,6 +189,7 @@ function messageOf(row: CapRow): MessageInitShape<typeof CapSchema> {
     action: numberOf(CapActionSchema, row.action),
     ...(ends_at ? { endsAt: timestampFromDate(ends_at) } : {}),
     createdAt: timestampFromDate(created_at),
+    ...(used === null ? {} : { used: amountOf({ figure: row.figure, amount: used }) }),
   });
 }
 

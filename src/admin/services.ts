@@ -67,7 +67,8 @@ export function createAdminServices(parts: AdminParts) {
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
         if (user !== "") checkUser("user", user);
-        return quotas(caller, [`key:${caller.keyId}`, ...(user === "" ? [] : [`user:${user}`])]);
+        const tags = Object.entries(caller.fixedTags ?? {}).map(([name, value]) => `tag:${name}=${value}`);
+        return quotas(caller, [`key:${caller.keyId}`, ...tags, ...(user === "" ? [] : [`user:${user}`])]);
       }),
     metrics: (request: MetricsRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, async () => {
@@ -76,7 +77,7 @@ export function createAdminServices(parts: AdminParts) {
       }),
     workspaces: posted(createWorkspaceAdmin(pool, tokens, clock)),
     credits: posted(createCreditAdmin(pool)),
-    caps: posted(createCapAdmin(pool, clock)),
+    caps: posted(createCapAdmin(pool, parts.clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
     activity: posted(createActivityAdmin(pool)),

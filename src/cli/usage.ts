@@ -14,6 +14,7 @@ import { number, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 import { addUsageExport } from "./usage-export.ts";
+import { addUsageTop } from "./usage-top.ts";
 
 const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([
   ["minute", MetricsInterval.MINUTE],
@@ -52,6 +53,7 @@ export function addUsage(program: Command): void {
     .addOption(new Option("--by-tag <name>", "split by the values of a tag").conflicts(["byKey", "byUser"]))
     .action(showUsage);
   addUsageExport(usage);
+  addUsageTop(usage);
 }
 
 async function showUsage(workspace = "", options: Options, command: Command): Promise<void> {

@@ -97,7 +97,9 @@ test("quotas of a caller have the caps of its key, its tags and the user, with t
 
 test("finds the requests of a tag", async ({ database: { pool } }) => {
   const { workspace, activity } = await openCaps(pool);
-  const rows = ["b", "a=b", "a"].map((team, i) => postOf(`req_tag_${i}`, { charge: 1, created_at: NOW, tags: { team } }));
+  const rows = ["b", "a=b", "a"].map((team, i) =>
+    postOf(`req_tag_${i}`, { charge: 1, created_at: NOW, tags: { team } }),
+  );
   await recordIn(pool, workspace, rows);
   for (const [tag, expected] of [
     ["team=a", 2],

@@ -1302,7 +1302,7 @@ export declare type QuotasResponse = Message$1<"chorus.v1.QuotasResponse"> & {
   spendLimits: SpendLimit[];
 
   /**
-   * Caps of the key and of the user that the request names.
+   * Caps of the key, of the tags that it sets, and of the user that the request names.
    *
    * @generated from field: repeated chorus.v1.CapQuota caps = 8;
    */
@@ -1322,7 +1322,7 @@ export declare const QuotasResponseSchema: GenMessage<QuotasResponse>;
  */
 export declare type CapQuota = Message$1<"chorus.v1.CapQuota"> & {
   /**
-   * `key:ID` or `user:ID`.
+   * Whose use is capped: `key:ID`, `user:ID` or `tag:NAME=VALUE`.
    *
    * @generated from field: string subject = 1;
    */

@@ -28,7 +28,7 @@ interface Range {
 export function exportUsage(pool: Pool): UsageAdmin["exportUsage"] {
   return async ({ workspace, groupBy, groupTag, pageSize, pageToken, ...period }, actor) => {
     const size = sizeOfPage(pageSize);
-    const [time, place = ""] = readPageToken(pageToken, /^(\d{1,16}) (.*)$/s) ?? [];
+    const [time, place = ""] = readPageToken(pageToken, /^(\d{1,15}) ([^\0]*)$/) ?? [];
     const { id: workspaceId, name } = await findWorkspace(pool.query, actor, workspace);
     const { NONE, UNSPECIFIED, KEY } = MetricsGroupBy;
     const split = splitOf({ groupBy: [NONE, UNSPECIFIED].includes(groupBy) ? KEY : groupBy, groupTag }, "");

@@ -13,6 +13,7 @@ import { wordOf } from "../../contract/json-names.ts";
 import { isTag } from "../../contract/subjects.ts";
 import type { Pool } from "../../store/pool.ts";
 import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../shared/period.ts";
+import { checkSubject } from "../shared/subject.ts";
 import { SUMS, type Sums, sumOf, totalsFields } from "./usage.ts";
 
 const DEFAULT_PERIOD_MS = 30 * MS.day;
@@ -30,6 +31,14 @@ export interface Split {
   readonly member?: "keyId" | "user" | "tag";
   /** Beginning of the subjects in `usage_subjects`; undefined: the table `usage` is read. */
   readonly prefix?: string;
+}
+
+/** What is counted; empty texts do not restrict it. */
+interface Counted {
+  readonly workspaceId: string;
+  readonly keyId: string;
+  /** A user or a tag, as in `usage_subjects`. */
+  readonly subject: string;
 }
 
 const WHOLE: Split = {};
@@ -53,18 +62,20 @@ export function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | 
  * Sums up the use of a workspace over a period, by the time at which each request was admitted. It reads rollups, so
  * its time does not grow with the number of requests (docs/decisions/usage.md).
  * @param of.keyId counts only this key; empty: all keys
+ * @param of.subject counts only this key, user or tag; empty: all
  * @throws Failure `invalid_request` with `from` for an empty period, with `interval`, also for more than 5,000 points,
- * or with `group_by`, `group_tag` or `key_id`
+ * or with `group_by`, `group_tag`, `key_id` or `subject`
  */
 export async function readMetrics(
   pool: Pool,
   request: Pick<MetricsRequest, "startTime" | "endTime" | "interval" | "groupBy" | "groupTag">,
-  { workspaceId, keyId }: { workspaceId: string; keyId: string },
+  of: { workspaceId: string; keyId: string; subject?: string },
 ): Promise<MetricsResponse> {
   const width = request.interval || MetricsInterval.DAY;
   const interval = INTERVALS.find((known) => known === wordOf(MetricsIntervalSchema, width));
   if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
-  const split = splitOf(request, keyId);
+  const split = splitOf(request, of.keyId);
+  const counted = countedOf(of, split);
   const end = request.endTime ? timestampDate(request.endTime) : new Date();
   const start = request.startTime ? timestampDate(request.startTime) : new Date(end.getTime() - DEFAULT_PERIOD_MS);
   if (!(start < end)) throw invalid("from", "The period must have a start before its end.");
@@ -72,11 +83,11 @@ export async function readMetrics(
   const from = startOf(interval, start);
   const to = new Date(Math.ceil(end.getTime() / MS.minute) * MS.minute);
   if (points(interval, from, end) > MAX_POINTS) throw tooMany();
-  const of = { workspaceId, keyId, interval, from, to };
-  const rows = await readPoints(pool, of, split);
+  const range = { ...counted, interval, from, to };
+  const rows = await readPoints(pool, range, split);
   if (rows.length > MAX_POINTS) throw tooMany();
   // A request can have no user, and several tags.
-  const whole = split.prefix === undefined ? rows : await readPoints(pool, of, WHOLE);
+  const whole = split.prefix === undefined ? rows : await readPoints(pool, range, WHOLE);
   return create(MetricsResponseSchema, {
     startTime: timestampFromDate(from),
     endTime: timestampFromDate(to),
@@ -90,15 +101,25 @@ export async function readMetrics(
   });
 }
 
+/** @throws Failure */
+function countedOf({ subject = "", ...of }: { workspaceId: string; keyId: string; subject?: string }, split: Split) {
+  if (subject === "") return { ...of, subject };
+  checkSubject("subject", subject);
+  if (split.member || of.keyId !== "")
+    throw invalid("subject", "subject is not possible with a group, nor with key_id. Leave them out.");
+  return subject.startsWith("key:") ? { ...of, keyId: subject.slice(4), subject: "" } : { ...of, subject };
+}
+
 /** Reads the points of a series, oldest first, without intervals that have no requests. */
 async function readPoints(
   pool: Pool,
-  of: { workspaceId: string; keyId: string; interval: Interval; from: Date; to: Date },
+  of: Counted & { interval: Interval; from: Date; to: Date },
   { member, prefix }: Split,
 ): Promise<PointRow[]> {
   const values: unknown[] = [of.workspaceId];
-  const table = prefix === undefined ? "usage" : "usage_subjects";
+  const table = prefix === undefined && of.subject === "" ? "usage" : "usage_subjects";
   const ofKey = of.keyId === "" ? "" : `and key_id = $${values.push(of.keyId.replaceAll("\0", ""))}`;
+  const only = of.subject === "" ? "" : `and subject = $${values.push(of.subject)}`;
   // The character after the last one of the prefix ends the range of the index.
   const ofSubject = prefix && `and subject >= $${values.push(prefix)} and subject < $${values.push(after(prefix))}`;
   const label = prefix === undefined ? (member ? "key_id" : "null") : `substr(subject, ${prefix.length + 1})`;
@@ -106,7 +127,7 @@ async function readPoints(
     // The index returns rows of the interval's own unit in order. The result of date_trunc would have to be sorted.
     const point = unit === of.interval ? "start" : `date_trunc('${of.interval}', start, 'UTC')`;
     return `(select ${point} as start, ${label} as label, ${SUMS} from ${table}
-      where workspace_id = $1 and unit = '${unit}' ${ofKey} ${ofSubject ?? ""}
+      where workspace_id = $1 and unit = '${unit}' ${ofKey} ${only} ${ofSubject ?? ""}
         and start >= $${values.push(start)} and start < $${values.push(end)}
       group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
   });

@@ -133,7 +133,8 @@ function readTop(query: Query, of: Selection): Promise<Row[]> {
           of,
           `substr(subject, ${split.prefix.length + 1}) as subject`,
           `usage_subjects where workspace_id = $1 and subject >= ${parameter(split.prefix)}
-             and subject < ${parameter(after(split.prefix))} and starts_with(subject, ${parameter(split.prefix + search)})`,
+             and subject < ${parameter(after(split.prefix))}
+             and starts_with(subject, ${parameter(split.prefix + search)})`,
           values,
         );
   const sum = `sum(${figure})`;

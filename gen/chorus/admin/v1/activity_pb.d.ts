@@ -257,6 +257,13 @@ export declare type ListGenerationsRequest = Message<"chorus.admin.v1.ListGenera
    * @generated from field: string user = 10;
    */
   user: string;
+
+  /**
+   * A tag with its value: `NAME=VALUE`. Empty: every tag, and requests without one.
+   *
+   * @generated from field: string tag = 11;
+   */
+  tag: string;
 };
 
 /**

@@ -74,6 +74,16 @@ export declare type Cap = Message<"chorus.admin.v1.Cap"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * What its subject has used of the figure in the present period: credits with up to six decimals, else a whole
+   * number.
+   * Credits that running requests hold count as used. Set only in lists requested with `with_use`; not for templates,
+   * and not for caps that have ended.
+   *
+   * @generated from field: optional string used = 9;
+   */
+  used?: string | undefined;
 };
 
 /**
@@ -150,11 +160,25 @@ export declare type ListCapsRequest = Message<"chorus.admin.v1.ListCapsRequest">
   pageSize: number;
 
   /**
-   * `next_page_token` of the previous page. Empty for the first page.
+   * `next_page_token` of the previous page, with the same search. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Lists only caps whose subject starts with this text, such as `user:` or `key:`; at most 200 characters.
+   *
+   * @generated from field: string search = 4;
+   */
+  search: string;
+
+  /**
+   * True adds `used` to the caps.
+   *
+   * @generated from field: bool with_use = 5;
+   */
+  withUse: boolean;
 };
 
 /**

@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { MetricsGroupBy, MetricsInterval, MetricsResponse, MetricsTotals, QuotasResponse } from "../../v1/generation_pb.js";
+import type { CapFigure, MetricsGroupBy, MetricsInterval, MetricsResponse, MetricsTotals, QuotasResponse } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/usage.proto.
@@ -66,6 +66,14 @@ export declare type GetUsageRequest = Message<"chorus.admin.v1.GetUsageRequest">
    * @generated from field: string group_tag = 7;
    */
   groupTag: string;
+
+  /**
+   * The only subject to count: `key:ID`, `user:ID` or `tag:NAME=VALUE`. Not possible with a group, nor with `key_id`.
+   * Empty: all requests.
+   *
+   * @generated from field: string subject = 8;
+   */
+  subject: string;
 };
 
 /**
@@ -113,6 +121,13 @@ export declare type GetQuotasRequest = Message<"chorus.admin.v1.GetQuotasRequest
    * @generated from field: string workspace = 1;
    */
   workspace: string;
+
+  /**
+   * Whose caps are returned, those of its template included: `key:ID`, `user:ID` or `tag:NAME=VALUE`. Empty: no caps.
+   *
+   * @generated from field: string subject = 2;
+   */
+  subject: string;
 };
 
 /**
@@ -442,7 +457,7 @@ export declare const ListTopKeysRequestSchema: GenMessage<ListTopKeysRequest>;
  */
 export declare type ListTopKeysResponse = Message<"chorus.admin.v1.ListTopKeysResponse"> & {
   /**
-   * The keys, by credits and then by requests, the largest first.
+   * The keys, by credits, the largest first.
    *
    * @generated from field: repeated chorus.admin.v1.KeyUsage keys = 1;
    */
@@ -454,6 +469,241 @@ export declare type ListTopKeysResponse = Message<"chorus.admin.v1.ListTopKeysRe
  * Use `create(ListTopKeysResponseSchema)` to create a new message.
  */
 export declare const ListTopKeysResponseSchema: GenMessage<ListTopKeysResponse>;
+
+/**
+ * Selects keys, end users or values of a tag.
+ *
+ * @generated from message chorus.admin.v1.ListTopSubjectsRequest
+ */
+export declare type ListTopSubjectsRequest = Message<"chorus.admin.v1.ListTopSubjectsRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Start, inclusive, widened to the start of its hour; of its day in a period of more than three days. Default: 30
+   * days before `to`.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End, exclusive, widened to the end of its minute. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * What a row is about: `key` (the default), `user`, or `tag` with `group_tag`.
+   *
+   * @generated from field: chorus.v1.MetricsGroupBy group_by = 4;
+   */
+  groupBy: MetricsGroupBy;
+
+  /**
+   * Name of the tag; only with the group `tag`.
+   *
+   * @generated from field: string group_tag = 5;
+   */
+  groupTag: string;
+
+  /**
+   * What the rows are ordered by: `credits` (the default), `requests`, `input_tokens` or `output_tokens`.
+   *
+   * @generated from field: chorus.v1.CapFigure figure = 6;
+   */
+  figure: CapFigure;
+
+  /**
+   * Lists only users or values that start with this text, or keys whose identifier or name (ignoring case) does; at
+   * most 200 characters.
+   *
+   * @generated from field: string search = 7;
+   */
+  search: string;
+
+  /**
+   * Number of rows in a page, 1 to 1,000. Default 100.
+   *
+   * @generated from field: int32 page_size = 8;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page, with the same group, figure and search. Empty for the first page.
+   *
+   * @generated from field: string page_token = 9;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListTopSubjectsRequest.
+ * Use `create(ListTopSubjectsRequestSchema)` to create a new message.
+ */
+export declare const ListTopSubjectsRequestSchema: GenMessage<ListTopSubjectsRequest>;
+
+/**
+ * What one key, end user or value of a tag used over a period.
+ *
+ * @generated from message chorus.admin.v1.SubjectUsage
+ */
+export declare type SubjectUsage = Message<"chorus.admin.v1.SubjectUsage"> & {
+  /**
+   * Identifier of the key or of the user, or the value of the tag. Empty in a total.
+   *
+   * @generated from field: string subject = 1;
+   */
+  subject: string;
+
+  /**
+   * Current name of the key. Empty for users and tags.
+   *
+   * @generated from field: string key_name = 2;
+   */
+  keyName: string;
+
+  /**
+   * Requests that were answered.
+   *
+   * @generated from field: int64 requests = 3;
+   */
+  requests: bigint;
+
+  /**
+   * Requests that failed after they were admitted.
+   *
+   * @generated from field: int64 failed_requests = 4;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Input tokens of the answered requests.
+   *
+   * @generated from field: int64 input_tokens = 5;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Output tokens of the answered requests.
+   *
+   * @generated from field: int64 output_tokens = 6;
+   */
+  outputTokens: bigint;
+
+  /**
+   * The part of the input tokens that was served from a vendor's cache.
+   *
+   * @generated from field: int64 cached_tokens = 7;
+   */
+  cachedTokens: bigint;
+
+  /**
+   * Credits charged, as an exact decimal string with up to six decimals.
+   *
+   * @generated from field: string credits = 8;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.SubjectUsage.
+ * Use `create(SubjectUsageSchema)` to create a new message.
+ */
+export declare const SubjectUsageSchema: GenMessage<SubjectUsage>;
+
+/**
+ * A page of keys, end users or values of a tag.
+ *
+ * @generated from message chorus.admin.v1.ListTopSubjectsResponse
+ */
+export declare type ListTopSubjectsResponse = Message<"chorus.admin.v1.ListTopSubjectsResponse"> & {
+  /**
+   * Start of the period, as it was widened.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End of the period.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * The rows, by the figure and then by the subject.
+   *
+   * @generated from field: repeated chorus.admin.v1.SubjectUsage subjects = 3;
+   */
+  subjects: SubjectUsage[];
+
+  /**
+   * All requests of the workspace in the period, those without a user or without the tag included.
+   *
+   * @generated from field: chorus.admin.v1.SubjectUsage total = 4;
+   */
+  total?: SubjectUsage | undefined;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListTopSubjectsResponse.
+ * Use `create(ListTopSubjectsResponseSchema)` to create a new message.
+ */
+export declare const ListTopSubjectsResponseSchema: GenMessage<ListTopSubjectsResponse>;
+
+/**
+ * Names a workspace.
+ *
+ * @generated from message chorus.admin.v1.ListTagNamesRequest
+ */
+export declare type ListTagNamesRequest = Message<"chorus.admin.v1.ListTagNamesRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListTagNamesRequest.
+ * Use `create(ListTagNamesRequestSchema)` to create a new message.
+ */
+export declare const ListTagNamesRequestSchema: GenMessage<ListTagNamesRequest>;
+
+/**
+ * The names of tags.
+ *
+ * @generated from message chorus.admin.v1.ListTagNamesResponse
+ */
+export declare type ListTagNamesResponse = Message<"chorus.admin.v1.ListTagNamesResponse"> & {
+  /**
+   * The names in alphabetical order, at most 1,000.
+   *
+   * @generated from field: repeated string names = 1;
+   */
+  names: string[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListTagNamesResponse.
+ * Use `create(ListTagNamesResponseSchema)` to create a new message.
+ */
+export declare const ListTagNamesResponseSchema: GenMessage<ListTagNamesResponse>;
 
 /**
  * Selects the usage to export.
@@ -681,6 +931,28 @@ export declare const UsageService: GenService<{
     methodKind: "unary";
     input: typeof ExportUsageRequestSchema;
     output: typeof ExportUsageResponseSchema;
+  },
+  /**
+   * Lists the keys, end users or values of a tag by what they used over a period, the largest first, in pages. The
+   * figures are exact. The pages describe one period, which the first one fixes; a row whose use still changes can
+   * appear on two of them, or on none.
+   *
+   * @generated from rpc chorus.admin.v1.UsageService.ListTopSubjects
+   */
+  listTopSubjects: {
+    methodKind: "unary";
+    input: typeof ListTopSubjectsRequestSchema;
+    output: typeof ListTopSubjectsResponseSchema;
+  },
+  /**
+   * Lists the names of the tags of the workspace's requests.
+   *
+   * @generated from rpc chorus.admin.v1.UsageService.ListTagNames
+   */
+  listTagNames: {
+    methodKind: "unary";
+    input: typeof ListTagNamesRequestSchema;
+    output: typeof ListTagNamesResponseSchema;
   },
   /**
    * Lists the keys that used the most credit over a period.
