@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { AlertDeliveryStateSchema, type AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { AlertDeliveryStateSchema, type AlertService, type Alerts } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
 import { numberOf } from "../contract/json-names.ts";
 import { randomHex } from "../contract/random-hex.ts";
@@ -21,7 +22,14 @@ interface RuleRow {
   /** Shares are above 0, to 1. */
   spend_share: number | null;
   failure_share: number | null;
+  cap_share: number | null;
+  /** Limits such as `user:credits_per_day`; null: all. */
+  cap_limits: string[] | null;
 }
+
+const MAX_CAP_LIMITS = 32;
+const CAP_LIMIT =
+  /^(key|user|tag\.[a-z0-9_.-]{1,32}):(credits|requests|(in|out)put_tokens)_(per_day|per_week|per_month|total)$/;
 
 /** Throws Failure `invalid_request` with the field, for an address that a webhook may not have. */
 type CheckUrl = (field: string, url: string) => void;
@@ -43,6 +51,7 @@ export function createAlertAdmin(pool: Pool, checkUrl: CheckUrl): AlertAdmin {
         const id = await ruleOf(query, actor, workspace);
         await query("delete from alert_rules where workspace_id = $1", [id]);
         await query("delete from alert_states where workspace_id = $1", [id]);
+        await query("delete from cap_alerts where workspace_id = $1", [id]);
         await query("delete from alert_deliveries where workspace_id = $1 and state = 'waiting'", [id]);
         await record(query, actor, id, "alerts.clear", {});
       });
@@ -57,32 +66,77 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
   return async ({ workspace, alerts, newSecret }, actor) => {
     if (!alerts) throw invalid("alerts", "alerts must have a webhook and at least one threshold.");
     checkUrl("alerts.webhook_url", alerts.webhookUrl);
-    const creditBelow = alerts.creditBelow ? parseAmount("alerts.credit_below", alerts.creditBelow, 0n) : null;
-    const spendShare = readShare("alerts.spend_share", alerts.spendShare);
-    const failureShare = readShare("alerts.failure_share", alerts.failureShare);
-    if (creditBelow === null && spendShare === null && failureShare === null) {
-      throw invalid("alerts", "alerts must have credit_below, spend_share or failure_share.");
-    }
+    const rule = readRule(alerts);
     const fresh = `whsec_${randomBytes(24).toString("base64")}`;
     return pool.tx(async (query) => {
       const id = await ruleOf(query, actor, workspace);
+      const [before] = await query<RuleRow>("select * from alert_rules where workspace_id = $1 for update", [id]);
       const [row] = await query<RuleRow & { secret: string }>(
-        `insert into alert_rules as r (workspace_id, url, secret, credit_below_micro, spend_share, failure_share)
-         values ($1, $2, $3, $4, $5, $6)
+        `insert into alert_rules as r
+           (workspace_id, url, secret, credit_below_micro, spend_share, failure_share, cap_share, cap_limits)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (workspace_id) do update set url = excluded.url, spend_share = excluded.spend_share,
            credit_below_micro = excluded.credit_below_micro, failure_share = excluded.failure_share,
-           secret = case when $7 then excluded.secret else r.secret end
+           cap_share = excluded.cap_share, cap_limits = excluded.cap_limits,
+           secret = case when $9 then excluded.secret else r.secret end
          returning *`,
-        [id, alerts.webhookUrl, fresh, creditBelow, spendShare, failureShare, newSecret],
+        [
+          ...[id, rule.url, fresh, rule.credit_below_micro, rule.spend_share, rule.failure_share],
+          ...[rule.cap_share, rule.cap_limits, newSecret],
+        ],
       );
       // The new thresholds are compared as if for the first time.
       await query("delete from alert_states where workspace_id = $1", [id]);
+      if (!isDeepStrictEqual(capsOf(before), capsOf(rule))) await compareCaps(query, id);
       if (!row) throw new Error("no rule was written");
       const secret = row.secret === fresh ? fresh : "";
       await record(query, actor, id, "alerts.set", { ...alertsOf(row), newSecret: secret !== "" });
       return { alerts: alertsOf(row), secret };
     });
   };
+}
+
+const capsOf = (rule: Pick<RuleRow, "cap_share" | "cap_limits"> | undefined) => [rule?.cap_share, rule?.cap_limits];
+
+/** Lets all caps of a rule be compared with its share, whether their subjects are in use or not. */
+async function compareCaps(query: Query, id: string): Promise<void> {
+  await query("delete from cap_alerts where workspace_id = $1", [id]);
+  await query(
+    `insert into cap_changes (workspace_id, subject)
+     select distinct workspace_id, subject from caps where $1 in ('', workspace_id)`,
+    [id],
+  );
+}
+
+/** @throws Failure `invalid_request` with the field */
+function readRule(alerts: Alerts): RuleRow {
+  const rule: RuleRow = {
+    url: alerts.webhookUrl,
+    credit_below_micro: alerts.creditBelow ? parseAmount("alerts.credit_below", alerts.creditBelow, 0n) : null,
+    spend_share: readShare("alerts.spend_share", alerts.spendShare),
+    failure_share: readShare("alerts.failure_share", alerts.failureShare),
+    cap_share: readShare("alerts.cap_share", alerts.capShare),
+    cap_limits: alerts.capLimits.length > 0 ? alerts.capLimits : null,
+  };
+  const { credit_below_micro, spend_share, failure_share, cap_share } = rule;
+  if ([credit_below_micro, spend_share, failure_share, cap_share].every((threshold) => threshold === null)) {
+    throw invalid("alerts", "alerts must have credit_below, spend_share, failure_share or cap_share.");
+  }
+  checkCapLimits(rule);
+  return rule;
+}
+
+function checkCapLimits({ cap_limits, cap_share }: RuleRow): void {
+  if (!cap_limits) return;
+  const field = "alerts.cap_limits";
+  if (cap_share === null) throw invalid(field, `${field} needs cap_share. Set it, or leave ${field} out.`);
+  if (cap_limits.length > MAX_CAP_LIMITS) throw invalid(field, `${field} may have ${MAX_CAP_LIMITS} limits at most.`);
+  if (cap_limits.every((limit) => CAP_LIMIT.test(limit))) return;
+  throw invalid(
+    field,
+    `${field} must have limits such as user:credits_per_day: key, user or tag.NAME, then credits, requests, ` +
+      "input_tokens or output_tokens, then per_day, per_week, per_month or total.",
+  );
 }
 
 function testAlerts(pool: Pool): AlertAdmin["testAlerts"] {
@@ -169,5 +223,7 @@ function alertsOf(row: RuleRow) {
     ...(row.credit_below_micro === null ? {} : { creditBelow: amountText(row.credit_below_micro) }),
     ...(row.spend_share === null ? {} : { spendShare: row.spend_share }),
     ...(row.failure_share === null ? {} : { failureShare: row.failure_share }),
+    ...(row.cap_share === null ? {} : { capShare: row.cap_share }),
+    ...(row.cap_limits === null ? {} : { capLimits: row.cap_limits }),
   };
 }

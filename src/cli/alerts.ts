@@ -9,7 +9,7 @@ import {
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { words } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { show, wantsJson } from "./command.ts";
+import { repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 
@@ -21,6 +21,8 @@ interface Thresholds {
   creditBelow?: string;
   spendShare?: string;
   failureShare?: string;
+  capShare?: string;
+  cap?: string[];
   newSecret?: boolean;
 }
 
@@ -95,6 +97,8 @@ function addSet(alerts: Command): void {
     .option("--credit-below <credits>", "alert when less credit is left")
     .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8")
     .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails, such as 0.1")
+    .option("--cap-share <share>", "alert when this share of a cap is used, once for each subject and period")
+    .option("--cap <limit>", "only of these caps, such as user:credits_per_day; can be repeated", repeated)
     .option("--new-secret", "make a new secret for the signatures")
     .action(async (workspace: string, given: Thresholds, command: Command) => {
       const client = await operatorClient(AlertService, command);
@@ -106,6 +110,8 @@ function addSet(alerts: Command): void {
           creditBelow: given.creditBelow ?? "",
           ...share("spendShare", "--spend-share", given.spendShare),
           ...share("failureShare", "--failure-share", given.failureShare),
+          ...share("capShare", "--cap-share", given.capShare),
+          capLimits: given.cap ?? [],
         },
       });
       show(command, SetAlertsResponseSchema, response, ({ alerts: set, secret }) => {
@@ -121,12 +127,13 @@ function share(member: string, flag: string, text: string | undefined): Record<s
   return { [member]: Number(text) };
 }
 
-function print({ webhookUrl, creditBelow, spendShare, failureShare }: Alerts): void {
+function print({ webhookUrl, creditBelow, spendShare, failureShare, capShare, capLimits }: Alerts): void {
   const rows = [
     ["webhook", webhookUrl],
     ["credit below", creditBelow || "none"],
     ["share of a spend limit", `${spendShare ?? "none"}`],
     ["share of failed requests", `${failureShare ?? "none"}`],
+    ["share of a cap", capLimits.length > 0 ? `${capShare} of ${capLimits.join(", ")}` : `${capShare ?? "none"}`],
   ];
   printTable(["ALERT", "VALUE"], rows);
 }

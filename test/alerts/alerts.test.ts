@@ -174,7 +174,7 @@ test("refuses invalid alerts and private webhooks, and keeps the alerts of owner
   const other = await makeOwner(service, "other");
   const webhookUrl = "https://example.com/hook";
   const refused: [alerts: object, message: RegExp][] = [
-    [{ webhookUrl }, /must have credit_below, spend_share or failure_share/],
+    [{ webhookUrl }, /must have credit_below, spend_share, failure_share or cap_share/],
     [{ webhookUrl, creditBelow: "x" }, /alerts\.credit_below/],
     [{ webhookUrl, spendShare: 0 }, /alerts\.spend_share must be above 0/],
     [{ webhookUrl, failureShare: 1.5 }, /alerts\.failure_share/],

@@ -151,8 +151,8 @@ test("compares a cap that is set, or comes back into force, without a request", 
   // Without the cap of one user, the template is in force again.
   await cap("user:d", CapFigure.CREDITS, CapPeriod.TOTAL, 100);
   await pool.query(
-    "insert into usage_subjects select workspace_id, unit, start, 'user:d', 1, 0, 0, 0, 0, 5000000 from usage_subjects " +
-      "where subject = 'user:a' and unit = 'day'",
+    `insert into usage_subjects select workspace_id, unit, start, 'user:d', 1, 0, 0, 0, 0, 5000000
+     from usage_subjects where subject = 'user:a' and unit = 'day'`,
   );
   await cap("user:*", CapFigure.CREDITS, CapPeriod.TOTAL, 5);
   await compare(after(62 * MINUTE));

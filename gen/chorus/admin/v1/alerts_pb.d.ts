@@ -45,6 +45,22 @@ export declare type Alerts = Message<"chorus.admin.v1.Alerts"> & {
    * @generated from field: optional double failure_share = 4;
    */
   failureShare?: number | undefined;
+
+  /**
+   * An alert is raised when a subject has used this share of a cap, above 0 to 1: once for each subject, cap and
+   * period, and again when the amount of the cap changes. Caps of a minute and of concurrent requests raise none.
+   *
+   * @generated from field: optional double cap_share = 5;
+   */
+  capShare?: number | undefined;
+
+  /**
+   * The caps that raise alerts, by their limits as refusals name them, such as `user:credits_per_day` and
+   * `tag.team:requests_total`: at most 32. Empty: all. Only with `cap_share`.
+   *
+   * @generated from field: repeated string cap_limits = 6;
+   */
+  capLimits: string[];
 };
 
 /**
