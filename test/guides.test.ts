@@ -120,6 +120,18 @@ describe("the guides work as written against a running service", () => {
     },
   );
 
+  test("docs/budgets.md caps users, and exports their use", async ({ service, t }) => {
+    const folder = await project(t);
+    for (const { text } of await blocks("docs/budgets.md", "sh")) {
+      const files = /> (\S+\.csv)/g;
+      const printed = await runner(service).sh(text.replaceAll(files, `> ${folder}/$1`));
+      for (const [, file = ""] of text.matchAll(files))
+        assert.match(await readFile(join(folder, file), "utf8"), /^(day,workspace,team,|BilledCost,).*\n.+/);
+      assert.doesNotMatch(printed, /"message":"[^"]*","request_id"/, text);
+      assert.ok(printed.trim() !== "" || text.includes(".csv"), text);
+    }
+  });
+
   test("docs/getting-started.md yields a program that streams and gets strict JSON", async ({ service, t }) => {
     const folder = await project(t);
     const [start, key, link, given, ask, stream, make, runIt, ...more] = await blocks("docs/getting-started.md", "sh");
