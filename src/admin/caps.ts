@@ -47,10 +47,11 @@ export function createCapAdmin(pool: Pool, clock?: Clock): CapAdmin {
   return {
     async setCap({ workspace, cap }, actor) {
       if (!cap) throw invalid("cap", "cap must have a subject, a figure, a period and an amount.");
-      const row = readCap(cap, (clock ?? Date.now)());
+      const now = (clock ?? Date.now)();
+      const row = readCap(cap, now);
       const set = await change(pool, workspace, actor, async (query, id) => {
         await checkKey(query, id, row.subject);
-        return { row: await write(query, id, row), action: "cap.set" };
+        return { row: await write(query, id, row, now), action: "cap.set" };
       });
       return { cap: messageOf(set) };
     },
@@ -118,19 +119,26 @@ async function change(
   });
 }
 
-async function write(query: Query, workspaceId: string, row: Omit<CapRow, "id" | "created_at">): Promise<CapRow> {
-  const [{ others = 0n, siblings = 0n } = {}] = await query<{ others: bigint; siblings: bigint }>(
-    `select count(*) as others, count(*) filter (where subject in ($2, template_of($2))) as siblings
-     from caps where workspace_id = $1`,
-    [workspaceId, row.subject],
+async function write(
+  query: Query,
+  workspaceId: string,
+  row: Omit<CapRow, "id" | "created_at">,
+  now: number,
+): Promise<CapRow> {
+  const [{ others = 0n } = {}] = await query<{ others: bigint }>(
+    "select count(*) as others from caps where workspace_id = $1",
+    [workspaceId],
   );
   if (others >= MAX_CAPS) throw invalid("cap", `A workspace may have ${MAX_CAPS} caps. Clear one first.`);
-  // Without a cap, requests are not counted; so the first cap begins with what the tables of usage have.
-  if (siblings === 0n)
-    await query("delete from subject_periods where workspace_id = $1 and (subject = $2 or template_of(subject) = $2)", [
-      workspaceId,
-      row.subject,
-    ]);
+  // Without a cap, requests are not counted; so the first cap in force begins with what the tables of usage have.
+  await query(
+    `with time as (select at from periods_at($1, $3))
+     delete from subject_periods s
+     where not exists (select from caps_of($1, $2, (select at from time)))
+       and s.workspace_id = $1 and (s.subject = $2 or template_of(s.subject) = $2)
+       and not exists (select from caps_of($1, s.subject, (select at from time)))`,
+    [workspaceId, row.subject, new Date(now)],
+  );
   const [written] = await query<CapRow>(
     `insert into caps as c (workspace_id, id, subject, figure, period, amount, action, ends_at, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())

@@ -145,6 +145,14 @@ export async function arrangePartitions(pool: Pool, now: number, retentionDays: 
   await change(pool, (query) =>
     query("delete from subject_periods where at < $1", [new Date(now - IDLE_DAYS * 86_400_000)]),
   );
+  // What a request holds does not count without its grant. A settlement that nothing could record leaves its row.
+  await change(pool, (query) =>
+    query(
+      `delete from subject_holds h where not exists (
+         select from grants g where g.workspace_id = h.workspace_id and g.id = h.grant_id)`,
+      [],
+    ),
+  );
 }
 
 /** Names of the partitions of single months or days. */

@@ -114,6 +114,32 @@ async function posted(pool: Parameters<typeof adminOf>[0], spent: number): Promi
   return Math.abs(Number(use?.spent ?? 0n) / 1e6 - spent) < 1e-6;
 }
 
+// As in the issue 40095 of LiteLLM, where all of them pass: the requests are sent together, and nobody knows the user.
+test("the first requests of an unknown user do not pass its default budget when they race", async ({ t }) => {
+  const { pool, url: databaseUrl } = await testDatabase(t);
+  const services = [
+    await startService(t, { databaseUrl, env: OFFLINE }),
+    await startService(t, { databaseUrl, env: OFFLINE }),
+  ];
+  const { caps } = adminOf(pool);
+  const set = (figure: CapFigure, period: CapPeriod, amount: string) =>
+    caps.setCap({ workspace: "default", cap: { subject: "user:*", figure, period, amount } });
+  await set(CapFigure.CREDITS, CapPeriod.DAY, "0.000001");
+  for (const service of services) await until(async () => (await ask(service, { user: "x" })).status === 429);
+  const count = async (user: string) => passed(await race(services, 16, { user, max_tokens: 100 }));
+  for (let round = 0; round < 20; round++) assert.deepEqual(await count(`poor_${round}`), []);
+
+  // One request at a time, and then one request for all time.
+  const price = (await ask(services[0] as TestService, { max_tokens: 100 })).usage?.credits ?? 0;
+  await set(CapFigure.CREDITS, CapPeriod.DAY, String(price));
+  for (let round = 0; round < 10; round++) assert.ok((await count(`rich_${round}`)).length <= 1, "beyond the budget");
+  await set(CapFigure.CREDITS, CapPeriod.DAY, "1000");
+  await set(CapFigure.REQUESTS, CapPeriod.TOTAL, "1");
+  await until(async () => (await ask(services[0] as TestService, { user: "poor_0" })).status === 200);
+  for (let round = 0; round < 20; round++) assert.equal((await count(`new_${round}`)).length, 1);
+  assert.deepEqual(await pool.query("select * from check_books()"), []);
+});
+
 async function clearAll(pool: Parameters<typeof adminOf>[0]): Promise<void> {
   const { caps } = adminOf(pool);
   for (const { id } of (await caps.listCaps({ workspace: "default" })).caps)

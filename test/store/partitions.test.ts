@@ -95,7 +95,7 @@ test("keeps outcomes for seven days, in a partition for each day", async (t) => 
   );
 });
 
-test("drops the counters of capped subjects that are idle for longer than a period", async (t) => {
+test("drops the counters of capped subjects that are idle for longer than a period, and holds without a grant", async (t) => {
   const { pool } = await testDatabase(t);
   for (const [subject, days] of [
     ["user:idle", 40.1],
@@ -105,8 +105,10 @@ test("drops the counters of capped subjects that are idle for longer than a peri
       `insert into subject_periods values ('ws_1', $1, $2, '{0,0,0,0,0}', '{0,0,0,0,0}', '{0,0,0,0,0}', '{0,0,0,0,0}')`,
       [subject, new Date(NOW - Number(days) * 86_400_000)],
     );
+  await pool.query("insert into subject_holds values ('ws_1', 'req_1', 'user:kept', 1, 5)");
   await arrangePartitions(pool, NOW, 400);
   assert.deepEqual(await pool.query("select subject from subject_periods"), [{ subject: "user:kept" }]);
+  assert.deepEqual(await pool.query("select subject from subject_holds"), []);
 });
 
 test("moves rows from the default partition to their month, and drops old months", async (t) => {

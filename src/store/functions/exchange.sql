@@ -118,6 +118,11 @@ begin
           'minute', (extract(epoch from date_trunc('minute', p.at, 'UTC')) * 1000)::bigint,
           'msLeft', ms_left_in_period('minute', p.at, p.clock), 'isOver', false);
       else
+        if jsonb_path_exists(i.asks, '$[*].subjects') then
+          -- What requests hold of caps counts while their grant exists, so it has to exist for the second of them.
+          g.reply := coalesce(g.reply, '{}');
+          insert into grants values (g.*) on conflict do nothing;
+        end if;
         select * into result from reserve(a, p, g, i.asks, i.spare, live, charges);
         g := result.g;  p := result.p;
       end if;
