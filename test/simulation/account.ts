@@ -1,5 +1,6 @@
 import type { Headroom, Reply } from "../../src/admission/escrow/exchange.ts";
 import { NOTHING } from "../../src/admission/escrow/exchange.ts";
+import type { Admission, Cap, SubjectHold, SubjectUse, Usage } from "./caps.ts";
 import type { KeyUse } from "./keys.ts";
 import type { Logged } from "./settlement-log.ts";
 import { type Clocked, currentWindows, UNITS, type Unit } from "./windows.ts";
@@ -43,6 +44,14 @@ export interface Account extends Clocked {
   posted: Map<string, number>;
   /** Uses of idempotency keys. */
   keys: Map<string, KeyUse>;
+  caps: readonly Cap[];
+  /** Counters of subjects with caps. */
+  subjects: Map<string, SubjectUse>;
+  /** By request and subject. */
+  holds: Map<string, SubjectHold>;
+  /** Of all subjects, in their order. */
+  admissions: readonly Admission[];
+  usage: readonly Usage[];
 }
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
@@ -66,13 +75,18 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
     log: [],
     posted: new Map(),
     keys: new Map(),
+    caps: [],
+    subjects: new Map(),
+    holds: new Map(),
+    admissions: [],
+    usage: [],
     ...account,
   };
 }
 
 /** A copy that does not change with the account. */
 export function copyOf(account: Account): Account {
-  const { requests, input, output, spent, grants, log, posted, keys } = account;
+  const { requests, input, output, spent, grants, log, posted, keys, subjects, holds } = account;
   return {
     ...account,
     requests: { ...requests },
@@ -83,6 +97,8 @@ export function copyOf(account: Account): Account {
     log: [...log],
     posted: new Map(posted),
     keys: new Map(keys),
+    subjects: new Map(subjects),
+    holds: new Map(holds),
   };
 }
 

@@ -1,6 +1,7 @@
 import { Escrow } from "../../src/admission/escrow/escrow.ts";
 import type { Ask, Item, Mode, Post, Reply } from "../../src/admission/escrow/exchange.ts";
 import type { Account, Limits } from "./account.ts";
+import type { Cap, SubjectRow } from "./caps.ts";
 import type { Defects } from "./defects.ts";
 
 /** A request of a client. */
@@ -22,6 +23,8 @@ export interface Request extends Ask {
   failedAt: number;
   /** Its settlement has a response to keep for the idempotency key. */
   hasResponse: boolean;
+  /** For whom it is made. */
+  row: SubjectRow;
 }
 
 /** A process that admits requests. */
@@ -72,6 +75,7 @@ export type Call =
   | { do: "end"; replica: string; at: number }
   | { do: "post"; workspace: string; at: number; after: Account }
   | { do: "limits"; workspace: string; limits: Limits; at: number }
+  | { do: "set cap" | "clear cap"; workspace: string; cap: Cap; at: number }
   | { do: "grant"; workspace: string; amount: number; at: number };
 
 export function isOpen({ state }: Request): boolean {

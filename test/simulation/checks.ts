@@ -2,6 +2,7 @@ import type { Ask, Item } from "../../src/admission/escrow/exchange.ts";
 import { type Account, type Grant, type Limits, limitOf, overruns } from "./account.ts";
 import { isAwaiting, isOpen, type Replica, type Request } from "./actors.ts";
 import { Calm } from "./calm.ts";
+import { CapChecks } from "./cap-checks.ts";
 import type { Result } from "./database.ts";
 import { checkOwn, checkUse, type IsBound, newLimits } from "./grant-checks.ts";
 import { refusalOf } from "./limits.ts";
@@ -24,6 +25,7 @@ export class Checks {
   readonly #lost = new Set<string>();
   /** Grants whose last changes a crash has lost: replica and workspace → number of the last item that is left. */
   readonly #setBack = new Map<string, number>();
+  readonly caps: CapChecks;
   readonly #calm: Calm;
   /** Limits that the workspace did not have at first: what was reserved before may exceed them. */
   readonly #new = new Set<string>();
@@ -31,6 +33,7 @@ export class Checks {
   constructor(world: World) {
     this.#world = world;
     this.#calm = new Calm(world);
+    this.caps = new CapChecks(world);
   }
 
   opened(workspace: string): void {
@@ -107,6 +110,7 @@ export class Checks {
   /** What waited in the log of a workspace was posted. */
   posted(workspace: string): void {
     this.#checkTotals(workspace, this.#account(workspace), false);
+    this.caps.posted(workspace);
   }
 
   /** The database has executed an item. `before`: the account as it was. */
@@ -122,11 +126,12 @@ export class Checks {
     for (const post of item.posts) this.#checkPost(account, post.requestId, post.admittedBy !== undefined);
     if (isRepeat) return;
     if (item.grant !== 0) checkUse(replica, item, before, this.#bound(before, item.workspace));
+    this.caps.exchanged(item, reply.verdicts);
     for (const [i, { refusal, calledBack, response }] of reply.verdicts.entries()) {
       const ask = item.asks[i];
       if (ask && !refusal && response === undefined) this.#calm.admitted(item.workspace, ask);
       if (ask && refusal?.refusal === "idempotency_key_in_use") this.#checkInUse(account, replica, ask);
-      if (refusal?.refusal.startsWith("idempotency_key")) continue;
+      if (refusal?.refusal.startsWith("idempotency_key") || refusal?.limit?.includes(":")) continue;
       if (ask && refusal && (!calledBack || this.#isLast(ask))) this.#checkRefusal(account, replica, item, ask);
     }
   }
@@ -161,6 +166,7 @@ export class Checks {
         throw new Violation(4, `${requestId} is charged and ended as ${state}`);
       } else if (isOpen(request)) throw new Violation(4, `${requestId} has no end`);
     }
+    this.caps.ended();
     for (const [workspace, account] of this.#world.database.accounts) {
       const { grants, log } = account;
       if (log.length > 0) throw new Violation(4, `settlements of ${workspace} wait in the log`);

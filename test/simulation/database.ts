@@ -8,6 +8,7 @@ import {
   type Verdict,
 } from "../../src/admission/escrow/exchange.ts";
 import { type Account, capacityOf, type Grant, limitOf, overruns, RATES, reservedOf } from "./account.ts";
+import { CapRules } from "./cap-rules.ts";
 import type { Defects } from "./defects.ts";
 import { earlierUse, freeKeys, isUsedByOther, keepResponses, useKey } from "./keys.ts";
 import { refusalOf, spareOf } from "./limits.ts";
@@ -30,10 +31,12 @@ export class Database {
   readonly accounts = new Map<string, Account>();
   /** Number of grants that were opened. */
   grants = 0;
+  readonly caps: CapRules;
   readonly #defects: Defects;
 
   constructor(defects: Defects = {}) {
     this.#defects = defects;
+    this.caps = new CapRules(defects);
   }
 
   /**
@@ -54,10 +57,11 @@ export class Database {
     const isOld = RATES.some((part) => item.keep[part] > 0 && item.keep[part] < LIMITLESS);
     if (isOld && before.minute !== item.minute) return unchanged("again");
     this.#advance(account, reading);
-    if (item.grant === 0 && !this.#defects.keepsUnknown) account.grants.delete(replica);
+    if (item.grant === 0 && !this.#defects.keepsUnknown) this.#endGrant(account, replica);
     this.#count(account, account.grants.get(replica), item);
     const charges = this.#post(account, item.posts, replica);
     if (!this.#defects.freesNoKey) freeKeys(account, item.freed);
+    this.caps.free(account, item.freed);
     return this.#reserve(account, replica, item, live, charges);
   }
 
@@ -84,8 +88,14 @@ export class Database {
       if (!account.grants.has(replica)) continue;
       if (this.#defects.dropsLog) account.log = account.log.filter((item) => item.replica !== replica);
       this.#postLog(account, reading);
-      account.grants.delete(replica);
+      this.#endGrant(account, replica);
     }
+  }
+
+  #endGrant(account: Account, replica: string): void {
+    const grant = account.grants.get(replica);
+    if (grant) this.caps.end(account, grant.id);
+    account.grants.delete(replica);
   }
 
   /** The rule of post_settlements.sql. */
@@ -160,6 +170,7 @@ export class Database {
         account.spent[unit] += charge - granted;
       }
       account.posted.set(requestId, (earlier ?? 0) + charge);
+      this.caps.settle(account, post, charge);
     }
     keepResponses(account, posts, !this.#defects.forgetsKeys);
     return charges;
@@ -170,7 +181,8 @@ export class Database {
     const price = isUsedByOther(account, post) && !this.#defects.chargesKeysAgain ? 0 : post.charge;
     const origin = other === undefined ? undefined : account.grants.get(other);
     const rest = origin?.credit ?? 0;
-    const charge = Math.min(price, rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit));
+    const most = rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit);
+    const charge = this.caps.lateCharge(account, post, Math.min(price, most));
     if (origin) {
       origin.credit -= Math.min(rest, charge);
       origin.held = Math.min(origin.held, origin.credit);
@@ -200,7 +212,9 @@ export class Database {
     const isSeen = known !== undefined || !this.#defects.missesNewKeys;
     const verdicts = item.asks.map((ask) => {
       const grants = [...account.grants.values()].map((grant) => grant.id).filter((of) => isSeen || of !== id);
-      return earlierUse(account, ask, grants, !this.#defects.dropsResponse) ?? this.#verdict(account, replica, ask);
+      return (
+        earlierUse(account, ask, grants, !this.#defects.dropsResponse) ?? this.#verdict(account, replica, ask, known)
+      );
     });
     const kept = Object.values(item.keep).some((size) => size > 0);
     const isNeeded = kept || item.asks.length > 0 || item.spare.n > 0;
@@ -227,15 +241,22 @@ export class Database {
     return { reply: grant.reply, callBack: isCalled ? others : [], isRepeat: false };
   }
 
-  #verdict(account: Account, replica: string, ask: Ask): Verdict {
-    const short = refusalOf(this.#seenBy(replica, account), ask, "reserved");
-    if (short) {
-      const refusal = refusalOf(account, ask, "in use");
-      if (refusal || this.#defects.neverCallsBack) return { refusal: refusal ?? short };
-      return { refusal: short, calledBack: true };
-    }
+  /** @param known number of the grant that the replica had before */
+  #verdict(account: Account, replica: string, ask: Ask, known: number | undefined): Verdict {
     const grant = account.grants.get(replica);
     if (!grant) throw new Error("no grant");
+    const short = refusalOf(this.#seenBy(replica, account), ask, "reserved");
+    const refusal = short && refusalOf(account, ask, "in use");
+    const opened = known === undefined ? grant.id : undefined;
+    const cap = refusal || !ask.subjects ? undefined : this.caps.check(account, ask, opened);
+    if (cap?.refusal) {
+      if (this.#defects.countsRefused)
+        this.caps.take(account, { ...ask, subjects: ask.subjects?.slice(0, 1) ?? [] }, grant.id);
+      return cap;
+    }
+    const reason = refusal ?? (this.#defects.neverCallsBack ? short : undefined);
+    if (reason) return { refusal: reason };
+    if (short) return { refusal: short, calledBack: true };
     for (const unit of UNITS) {
       account.requests[unit] += 1;
       account.input[unit] += ask.input;
@@ -245,7 +266,9 @@ export class Database {
     grant.running += 1;
     grant.runningNow += 1;
     useKey(account, ask, grant.id);
-    return {};
+    this.caps.take(account, ask, grant.id);
+    this.caps.note(account, ask, grant.id);
+    return cap ?? {};
   }
 
   #seenBy(replica: string, account: Account): Account {

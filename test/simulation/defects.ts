@@ -1,5 +1,7 @@
+import type { ForceDefects, UseDefects } from "./caps.ts";
+
 /** Defects that tests plant, to show that the simulation finds them. */
-export interface Defects {
+export interface Defects extends CapDefects {
   /** Reserves what other replicas have reserved. */
   ignoresOthers?: boolean;
   /** Posts a settlement again. */
@@ -30,4 +32,22 @@ export interface Defects {
   appendsToEnded?: boolean;
   /** Continues a grant whose last changes a crash has lost. */
   forgetsCrash?: boolean;
+}
+
+/** Of them, those in the rules of caps. */
+export interface CapDefects extends ForceDefects, UseDefects {
+  /** Checks the first subject of a request alone. */
+  checksFirstSubject?: boolean;
+  /** Lowers the effort without a look at the caps that refuse. */
+  stopsAtLow?: boolean;
+  /** Does not see what requests hold that were admitted in the same exchange, if it opens the grant. */
+  missesNewHolds?: boolean;
+  /** Counts a request that runs, and not what it holds. */
+  takesNoHold?: boolean;
+  /** Counts a request for its first subject although a cap of another one refuses it. */
+  countsRefused?: boolean;
+  /** Does not count what a request is charged. */
+  spendsNothing?: boolean;
+  /** Still counts what requests hold whose grant has ended. */
+  keepsHoldsOfEnded?: boolean;
 }

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { CapActionSchema, CapFigureSchema, CapPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
+import { numberOf } from "../../src/contract/json-names.ts";
 import type { Pool } from "../../src/store/pool.ts";
-import type { Account, Grant, Limits } from "./account.ts";
+import { adminOf } from "../helpers/admin.ts";
+import type { Account, Limits } from "./account.ts";
 import type { Call } from "./actors.ts";
-import type { KeyUse } from "./keys.ts";
-import { UNITS } from "./windows.ts";
+import type { Cap } from "./caps.ts";
+import { columnsOf, expectedOf, foundIn, keyed } from "./differential-books.ts";
 
 /** Runs calls of the model's database with the SQL functions, and compares answers and books. */
 export class Differential {
@@ -58,6 +61,8 @@ export class Differential {
     const workspace = prefix + call.workspace;
     if (call.do === "open") await this.#open(workspace, call);
     else if (call.do === "limits") await limit(pool, workspace, call.limits);
+    else if (call.do === "set cap") await this.#setCap(pool, workspace, call.cap, call.at);
+    else if (call.do === "clear cap") await this.#clearCap(pool, workspace, call.cap, call.at);
     else if (call.do === "grant")
       await pool.query("select book_credit($1, 'grant', $2, $3)", [workspace, reference, call.amount]);
     else await pool.query("select post_settlements($1, $2)", [[workspace], new Date(call.at)]);
@@ -103,6 +108,12 @@ export class Differential {
   async #open(workspace: string, { granted, purchased, limits, at }: Extract<Call, { do: "open" }>): Promise<void> {
     const { pool } = this;
     await pool.query("insert into accounts (workspace_id, tier_override) values ($1, 'none')", [workspace]);
+    await pool.query("insert into workspaces (id, name) values ($1, $1)", [workspace]);
+    await pool.query(
+      `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)
+       select $1, id, sha256(convert_to(id, 'UTF8')), '', '{}' from unnest($2::text[]) as k (id)`,
+      [workspace, ["k1", "k2"].map((key) => `${workspace}_${key}`)],
+    );
     for (const [kind, amount] of [
       ["grant", granted],
       ["purchase", purchased],
@@ -112,6 +123,38 @@ export class Differential {
     await pool.query("insert into periods select (periods_at($1, $2)).*", [workspace, new Date(at)]);
   }
 
+  async #setCap(pool: Pool, workspace: string, cap: Cap, at: number): Promise<void> {
+    const { amount, endsAt } = cap;
+    const { caps } = adminOf(pool, { clock: () => at });
+    await caps.setCap({
+      workspace,
+      cap: {
+        subject: this.#subject(cap.subject),
+        figure: numberOf(CapFigureSchema, cap.figure),
+        period: numberOf(CapPeriodSchema, cap.period),
+        action: numberOf(CapActionSchema, cap.action),
+        amount: cap.figure === "credits" ? (amount / 1e6).toFixed(6) : String(amount),
+        ...(endsAt === undefined ? {} : { endsAt: { seconds: BigInt(endsAt / 1_000), nanos: 0 } }),
+      },
+    });
+    await recordAt(pool, workspace, at);
+  }
+
+  async #clearCap(pool: Pool, workspace: string, cap: Cap, at: number): Promise<void> {
+    const { subject, figure, period, action, endsAt } = cap;
+    const [row] = await pool.query<{ id: string }>(
+      `select id from caps where workspace_id = $1 and subject = $2 and figure = $3 and period = $4 and action = $5
+         and (ends_at is not null) = $6`,
+      [workspace, this.#subject(subject), figure, period, action, endsAt !== undefined],
+    );
+    await adminOf(pool, { clock: () => at }).caps.clearCap({ workspace, id: row?.id ?? "" });
+    await recordAt(pool, workspace, at);
+  }
+
+  #subject(subject: string): string {
+    return keyed(subject, this.prefix);
+  }
+
   /** An item with names of its own, and rows that the database accepts. */
   #named(item: Item): Item {
     const { prefix } = this;
@@ -119,13 +162,28 @@ export class Differential {
       ...item,
       workspace: prefix + item.workspace,
       grant: item.grant === 0 ? 0 : (this.#grants.get(item.grant) ?? -1),
+      asks: item.asks.map((ask) =>
+        ask.subjects ? { ...ask, subjects: ask.subjects.map((subject) => this.#subject(subject)) } : ask,
+      ),
       posts: item.posts.map((post) => ({
         ...post,
         ...(post.admittedBy === undefined ? {} : { admittedBy: prefix + post.admittedBy }),
-        row: { ...ROW, ...post.row, id: `gen_${post.requestId}` },
+        row: { ...ROW, ...post.row, ...this.#keyOf(post.row), id: `gen_${post.requestId}` },
       })),
     };
   }
+
+  #keyOf({ key_id }: { key_id?: string }): object {
+    return key_id === undefined ? {} : { key_id: this.prefix + key_id };
+  }
+}
+
+/** Changes the time of the last entry of the audit, which check_books() compares with the periods of caps. */
+async function recordAt(pool: Pool, workspace: string, at: number): Promise<void> {
+  await pool.query(
+    "update audit set at = $2 where workspace_id = $1 and id = (select max(id) from audit where workspace_id = $1)",
+    [workspace, new Date(at)],
+  );
 }
 
 /** Changes limits in one statement, which locks the account first. */
@@ -162,80 +220,17 @@ function withoutPrices(reply: Reply | undefined, item: Item | undefined): Reply 
   return { ...reply, charges: Object.fromEntries(charges) };
 }
 
-/** What both have to answer alike. Waits are not modelled, and numbers of grants are compared apart. */
+/** What both have to answer alike. Waits of the workspace's limits are not modelled, and numbers of grants are compared apart. */
 function plain(reply: Reply | undefined): unknown {
   if (reply?.state !== "done") return reply;
-  const verdicts = reply.verdicts.map(({ refusal, calledBack = false, response }) => ({
+  const verdicts = reply.verdicts.map(({ refusal, calledBack = false, response, low }) => ({
     refusal: refusal?.refusal,
     limit: refusal?.limit,
+    ...(refusal?.limit?.includes(":") ? { never: refusal.never, wait: refusal.retry_ms } : {}),
     calledBack,
     response,
+    low,
   }));
   const { charges, extra, minute, msLeft, isOver } = reply;
   return { verdicts, charges, extra, minute, msLeft, isOver };
-}
-
-function columnsOf({ running, requests, input, output, spend = {} }: Limits): { limits: object; spend: object } {
-  const perUnit = (name: string, counts: object | undefined) =>
-    Object.fromEntries(Object.entries(counts ?? {}).map(([unit, most]) => [`${name}_per_${unit}`, most]));
-  const limits = {
-    ...(running === undefined ? {} : { concurrent_requests: running }),
-    ...perUnit("requests", requests),
-    ...perUnit("input_tokens", input),
-    ...perUnit("output_tokens", output),
-  };
-  return { limits, spend };
-}
-
-async function foundIn(pool: Pool, workspace: string): Promise<unknown> {
-  const [found] = await pool.query(
-    `select granted_micro::text as granted, purchased_micro::text as purchased, limits,
-       spend_limits as spend, requests, input_tokens as input,
-       output_tokens as output, spent_micro as spent,
-       (extract(epoch from at) * 1000)::float8 as at, (extract(epoch from clock) * 1000)::float8 as clock,
-       (select array_agg(concat_ws(' ', encode(key, 'hex'), encode(body, 'hex'), request_id, encode(response, 'base64'))
-         order by key) from idempotency i where i.workspace_id = $1) as keys,
-       (select array_agg(concat_ws(' ', replica, seq, credit_micro, held_micro, running, running_now, requests,
-          input_tokens, output_tokens, (extract(epoch from at) * 1000)::float8) order by replica collate "C")
-        from grants g where g.workspace_id = $1) as grants,
-       (select array_agg(concat_ws(' ', request_id, credits_micro) order by request_id collate "C")
-        from generations g where g.workspace_id = $1) as posted,
-       (select coalesce(sum(json_array_length(posts)), 0)::text from settlement_log l
-        where l.workspace_id = $1) as waiting,
-       (select coalesce(sum(requests), 0)::text from usage u where u.workspace_id = $1 and unit = 'hour') as answered
-     from accounts a left join periods p using (workspace_id) where workspace_id = $1`,
-    [workspace],
-  );
-  return found;
-}
-
-function expectedOf(account: Account, prefix: string): object {
-  const counts = (of: Account["requests"]) => UNITS.map((unit) => String(of[unit]));
-  const { granted, purchased, requests, input, output, spent, at, clock, posted, keys, grants, log } = account;
-  const orNull = (texts: string[]) => (texts.length > 0 ? texts.sort() : null);
-  return {
-    granted: String(granted),
-    purchased: String(purchased),
-    ...columnsOf(account.limits),
-    requests: counts(requests),
-    input: counts(input),
-    output: counts(output),
-    spent: counts(spent),
-    at,
-    clock,
-    keys: orNull([...keys].map(usedBy)),
-    grants: orNull([...grants].map((entry) => reservedBy(entry, prefix))),
-    posted: orNull([...posted].map(([request, charge]) => `${request} ${charge}`)),
-    waiting: String(log.flatMap(({ posts }) => posts).length),
-    answered: String(posted.size),
-  };
-}
-
-function usedBy([key, { body, requestId, response }]: [string, KeyUse]): string {
-  return [key, body, requestId, ...(response === undefined ? [] : [response])].join(" ");
-}
-
-function reservedBy([replica, grant]: [string, Grant], prefix: string): string {
-  const { seq, credit, held, running, runningNow, requests, input, output, at } = grant;
-  return [prefix + replica, seq, credit, held, running, runningNow, requests, input, output, at].join(" ");
 }

@@ -11,7 +11,7 @@ export interface Options {
   mutation?: Mutation;
   /** Takes the calls of the database. */
   calls?: Call[];
-  /** Without disturbances. */
+  /** Without disturbances and subjects. */
   isUndisturbed?: boolean;
   /** Without idempotency keys and crashes of the database, too. */
   isPlain?: boolean;
@@ -34,6 +34,7 @@ export function runSchedule(
     world.room = world.odd.isLikely(0.6) ? world.odd.integer(2, 6) : 1;
   }
   for (const workspace of WORKSPACES) openAccount(world, workspace, isUndisturbed);
+  if (!isUndisturbed) world.subjects.open();
   const replicas = random.integer(1, 3);
   for (let i = 0; i < replicas; i++) world.start();
   // A third of the schedules has no faults, so that they are long.
@@ -45,6 +46,7 @@ export function runSchedule(
   for (let step = 0; step < STEPS; step++) {
     if (world.crashes && world.more.isLikely(0.015)) world.network.crash();
     if (disturbances) disturb(world, disturbances, () => changeLimits(world, world.odd));
+    world.subjects.step();
     act(world);
     if (world.more.isLikely(0.1)) world.post(world.more.pick(WORKSPACES));
     world.advance(random.isLikely(0.04) ? random.integer(100, 12_000) : random.integer(0, 12));

@@ -1,6 +1,7 @@
 import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
 import { type Account, copyOf, type Limits } from "./account.ts";
 import type { Call, Mutation } from "./actors.ts";
+import type { Cap } from "./caps.ts";
 import { Database, type Result } from "./database.ts";
 import type { Random } from "./random.ts";
 
@@ -54,6 +55,20 @@ export class Server {
     const account = this.database.accounts.get(workspace);
     if (account) account.limits = limits;
     this.calls?.push({ do: "limits", workspace, limits, at });
+  }
+
+  setCap(workspace: string, cap: Cap, at: number): void {
+    this.#log = [];
+    const account = this.database.accounts.get(workspace);
+    if (account) this.database.caps.set(account, cap, at);
+    this.calls?.push({ do: "set cap", workspace, cap, at });
+  }
+
+  clearCap(workspace: string, cap: Cap, at: number): void {
+    this.#log = [];
+    const account = this.database.accounts.get(workspace);
+    if (account) account.caps = account.caps.filter((other) => other !== cap);
+    this.calls?.push({ do: "clear cap", workspace, cap, at });
   }
 
   grant(workspace: string, amount: number, at: number): void {

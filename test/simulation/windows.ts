@@ -30,10 +30,20 @@ export function currentWindows({ at, clock }: Clocked, reading: number): Windows
   };
 }
 
-/** Milliseconds until the minute ends, by the rule of ms_left_in_period.sql. */
-export function msLeft({ at, clock }: Clocked): number {
-  const end = (Math.floor(at / MINUTE) + 1) * MINUTE;
+/** Milliseconds until a window ends, by the rule of ms_left_in_period.sql. */
+export function msLeft({ at, clock }: Clocked, unit: Unit = "minute"): number {
+  const end = endOf(unit, at);
   return 2 * (end - at) < at - clock ? 2 * (end - at) : end - clock;
+}
+
+function endOf(unit: Unit, at: number): number {
+  if (unit === "minute") return (Math.floor(at / MINUTE) + 1) * MINUTE;
+  const day = Math.floor(at / DAY);
+  if (unit === "day") return (day + 1) * DAY;
+  // Weeks begin on Monday; 1970 began on a Thursday.
+  if (unit === "week") return (7 * (Math.floor((day + 3) / 7) + 1) - 3) * DAY;
+  const date = new Date(at);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
 let lastDay = Number.NaN;

@@ -2,11 +2,13 @@ import type { Command, Event } from "../../src/admission/escrow/events.ts";
 import type { Ask, Post } from "../../src/admission/escrow/exchange.ts";
 import type { Limits } from "./account.ts";
 import { type Call, isOpen, type Mutation, newReplica, type Replica, type Request } from "./actors.ts";
+import type { Cap } from "./caps.ts";
 import { Checks } from "./checks.ts";
 import type { Database } from "./database.ts";
 import { Network } from "./network.ts";
 import { Random } from "./random.ts";
 import { Server } from "./server.ts";
+import { Subjects } from "./subjects.ts";
 import { Timeline } from "./timeline.ts";
 
 /** A heartbeat is due this often, and a replica without one for this long is dead; see src/admission/epochs.ts. */
@@ -20,6 +22,7 @@ export class World {
   readonly more: Random;
   /** Of disturbances; see `disturb`. */
   readonly odd: Random;
+  readonly subjects: Subjects;
   readonly server: Server;
   readonly database: Database;
   readonly network: Network;
@@ -47,6 +50,7 @@ export class World {
     this.random = new Random(seed);
     this.more = new Random(~seed);
     this.odd = new Random(Math.imul(seed, 0x9e3779b1));
+    this.subjects = new Subjects(this, new Random(Math.imul(~seed, 0x85ebca6b)));
     this.epoch = Date.UTC(2026, 10, 30, 23, 58, this.random.integer(0, 59));
     this.#mutation = mutation;
     this.server = new Server(mutation, calls);
@@ -87,8 +91,9 @@ export class World {
 
   request(replica: Replica, workspace: string, size: Omit<Ask, "requestId">): void {
     const requestId = `q${this.#count++}`;
-    const ask = { requestId, ...size };
-    const isNew = { charge: 0, isOrphan: false, isLate: false, isUnknown: false, hasResponse: false, failedAt: 0 };
+    const { row, subjects } = this.subjects.of(workspace, size.input);
+    const ask = { requestId, ...size, ...(subjects ? { subjects } : {}) };
+    const isNew = { charge: 0, isOrphan: false, isLate: false, isUnknown: false, hasResponse: false, failedAt: 0, row };
     this.requests.set(requestId, { ...ask, ...isNew, state: "asked", since: this.now, workspace, replica });
     this.checks.isLocal = true;
     this.tell(replica, { type: "request", workspace, ...ask });
@@ -102,6 +107,22 @@ export class World {
     this.server.limit(workspace, limits, this.clock);
     this.checks.limited(workspace, before);
     for (const id of this.database.accounts.get(workspace)?.grants.keys() ?? []) this.network.callBack(id, workspace);
+  }
+
+  /** An operator sets a cap. */
+  setCap(workspace: string, cap: Cap): void {
+    if (this.network.isDown) return;
+    this.server.setCap(workspace, cap, this.clock);
+    this.checks.caps.changed(workspace, cap);
+    this.subjects.changed(workspace);
+  }
+
+  /** An operator removes a cap. */
+  clearCap(workspace: string, cap: Cap): void {
+    if (this.network.isDown) return;
+    this.server.clearCap(workspace, cap, this.clock);
+    this.checks.caps.changed(workspace, cap);
+    this.subjects.changed(workspace);
   }
 
   /** An operator grants credit. */
@@ -124,7 +145,7 @@ export class World {
     // What is left by its reader is charged, and has no response.
     request.hasResponse = key !== undefined && charge > 0 && this.more.isLikely(0.9);
     const response = request.hasResponse ? btoa(requestId) : undefined;
-    const row = key === undefined ? {} : { key, body, ...(response && { response }) };
+    const row = { ...request.row, ...(key === undefined ? {} : { key, body, ...(response && { response }) }) };
     if (this.#mutation.opensGate) this.#delivered(request);
     this.tell(replica, { type: "settle", posts: [{ requestId, charge, output, row }] });
   }
