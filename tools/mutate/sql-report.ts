@@ -19,11 +19,23 @@ function cellsOf({ rule, before, after }: Mutant): string {
   return [rule, cell(before), cell(after)].join(" | ");
 }
 
-/** The verdicts of the last report, by function and cells. */
-function readVerdicts(): Map<string, string> {
+/** The rows of the last report about survivors. */
+function readSurvivors(): { line: string; name: string; cells: string; verdict: string }[] {
   const text = existsSync(REPORT) ? readFileSync(REPORT, "utf8") : "";
   const rows = [...text.matchAll(/^\| `(\w+)` \d+ \| (.*) \| ([^|]*) \|$/gm)];
-  return new Map(rows.map(([, name, cells, verdict = ""]) => [`${name} ${cells}`, verdict]));
+  return rows.map(([line, name = "", cells = "", verdict = ""]) => ({ line, name, cells, verdict }));
+}
+
+/** The figures of the last report: mutants, those that each killer has killed, survivors, equivalent ones. */
+function readFigures(): Map<string, number[]> {
+  const text = existsSync(REPORT) ? readFileSync(REPORT, "utf8") : "";
+  const rows = [...text.matchAll(/^\| (\w+) \| ((?:\d+ \| ){7})\d+ % \|$/gm)];
+  return new Map(rows.map(([, name = "", figures = ""]) => [name, figures.split("|").slice(0, 7).map(Number)]));
+}
+
+function rowOf(name: string, figures: readonly number[]): string {
+  const [count = 0, , , , , alive = 0] = figures;
+  return `| ${[name, ...figures, `${Math.round((100 * (count - alive)) / count)} %`].join(" | ")} |`;
 }
 
 /** Code in a cell of a table. */
@@ -32,28 +44,38 @@ function cell(code: string): string {
 }
 
 /**
- * The report: the score of each function, and every survivor with the verdict on it.
+ * The report: the score of each function, and every survivor with the verdict on it. Functions without a mutant here
+ * keep their rows of the last report.
  * @param deathOf null: the mutant survives; undefined: it was not tried
  */
 export function reportOf(
   mutants: readonly Mutant[],
   deathOf: (mutant: Mutant) => Death | null | undefined,
 ): { summary: string; whole: string } {
-  const verdicts = readVerdicts();
+  const before = readSurvivors();
+  const verdicts = new Map(before.map(({ name, cells, verdict }) => [`${name} ${cells}`, verdict]));
   const verdictOf = (mutant: Mutant) => verdicts.get(`${mutant.name} ${cellsOf(mutant)}`) ?? "not judged";
   const tried = mutants.filter((mutant) => deathOf(mutant) !== undefined && !deathOf(mutant)?.isInvalid);
   const left = tried.filter((mutant) => deathOf(mutant) === null);
-  const rows = [...Map.groupBy(tried, ({ name }) => name), ["all", tried] as const].map(([name, of]) => {
+  const figures = readFigures();
+  figures.delete("all");
+  for (const [name, of] of Map.groupBy(tried, ({ name }) => name)) {
     const by = (...killers: string[]) => of.filter((mutant) => killers.includes(deathOf(mutant)?.killer ?? "")).length;
     const alive = of.filter((mutant) => left.includes(mutant));
     const equivalent = alive.filter((mutant) => verdictOf(mutant).startsWith("equivalent")).length;
-    const score = `${Math.round((100 * (of.length - alive.length)) / of.length)} %`;
     const killed = [by("books", "cases", "create"), by("schedules"), by("races"), by("tests")];
-    return `| ${[name, of.length, ...killed, alive.length, equivalent, score].join(" | ")} |`;
-  });
-  const lines = left.map((mutant) => {
-    return `| \`${mutant.name}\` ${mutant.line} | ${cellsOf(mutant)} | ${verdictOf(mutant)} |`;
-  });
+    figures.set(name, [of.length, ...killed, alive.length, equivalent]);
+  }
+  const all = [...figures.values()].reduce((sum, one) => sum.map((figure, i) => figure + (one[i] ?? 0)));
+  const rows = [...figures, ["all", all] as const].map(([name, of]) => rowOf(name, of));
+  const names = [...figures.keys()];
+  const lines = names.flatMap((name) =>
+    tried.some((mutant) => mutant.name === name)
+      ? left
+          .filter((mutant) => mutant.name === name)
+          .map((mutant) => `| \`${name}\` ${mutant.line} | ${cellsOf(mutant)} | ${verdictOf(mutant)} |`)
+      : before.filter((row) => row.name === name).map(({ line }) => line),
+  );
   const untried = mutants.filter((mutant) => deathOf(mutant) === undefined).length;
   const summary = `# Mutants of the SQL functions
 
