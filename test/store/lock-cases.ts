@@ -13,17 +13,20 @@ async function lockedIn(query: Query, table: string, name: string): Promise<stri
   return rows.map(({ name }) => name);
 }
 
-/** Notes which accounts are locked when a statement begins to change some. @returns a function that reads the notes */
-async function watchUpdates(query: Query): Promise<() => Promise<string[]>> {
+/**
+ * Notes which rows are locked when a statement begins to change a table.
+ * @param change such as `update on accounts`
+ * @param name of a row of `table`, in SQL
+ * @returns a function that reads the notes
+ */
+async function watchLocks(query: Query, change: string, table: string, name: string): Promise<() => Promise<string[]>> {
   await query("create temporary table locked (id text) on commit drop");
   await query(`create function pg_temp.note_locked() returns trigger language plpgsql as $$ begin
-    insert into locked select workspace_id from accounts
+    insert into locked select ${name} from ${table}
       where xmax::text = (pg_current_xact_id()::text::numeric % 4294967296)::text;
     return null;
   end $$`);
-  await query(
-    "create trigger note_locked before update on accounts for each statement execute function pg_temp.note_locked()",
-  );
+  await query(`create trigger note_locked before ${change} for each statement execute function pg_temp.note_locked()`);
   return async () => (await query<{ id: string }>("select id from locked order by 1")).map(({ id }) => id);
 }
 
@@ -61,9 +64,15 @@ export const LOCK_CASES: Cases = {
 
   async "locks the grant that ends, and no other one, before it posts what was appended"(query) {
     for (const w of ["v", "w"]) await openAccount(query, w, { granted: 1_000 });
-    await openAll(query, ["v", "w"], ["r", "s"]);
+    const last = await openAll(query, ["v", "w"], ["r", "s"]);
+    await send(query, "r", itemIn("w", { ...last("w", "r"), mode: "append", posts: [postAt("a", 1)] }));
+    const name = "concat_ws(' ', workspace_id, replica)";
+    // To append has locked it, too, so it is noted from here on.
+    await query("update grants set seq = seq");
+    const locked = await watchLocks(query, "delete on settlement_log", "grants", name);
     await query("select end_grants('w', 'r', $1)", [new Date(AT)]);
-    assert.deepEqual(await lockedIn(query, "grants", "concat_ws(' ', workspace_id, replica)"), []);
+    assert.deepEqual(await locked(), ["w r"]);
+    assert.deepEqual(await lockedIn(query, "grants", name), []);
   },
 
   async "locks all grants of a workspace before it posts a settlement of the journal"(query) {
@@ -75,14 +84,14 @@ export const LOCK_CASES: Cases = {
 
   async "locks accounts before it reads what their limits follow from"(query) {
     for (const w of ["v", "w", "x"]) await openAccount(query, w);
-    const locked = await watchUpdates(query);
+    const locked = await watchLocks(query, "update on accounts", "accounts", "workspace_id");
     await query("select refresh_limits('v', 'w')");
     assert.deepEqual(await locked(), ["v", "w"]);
   },
 
   async "locks an account before it reads its balance to book credit"(query) {
     for (const w of ["v", "w"]) await openAccount(query, w, { granted: 10 });
-    const locked = await watchUpdates(query);
+    const locked = await watchLocks(query, "update on accounts", "accounts", "workspace_id");
     await query("select book_credit('w', 'grant', 'g', 5)");
     assert.deepEqual(await locked(), ["w"]);
   },
