@@ -6,13 +6,24 @@ import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contr
 import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Knowledge } from "../models/order.ts";
-import type { CallRecord, Format, Model, ModelCall, Prompt, Step, ToolCall, Tools } from "../models/port/model.ts";
+import type {
+  CallRecord,
+  Format,
+  Model,
+  ModelCall,
+  Prompt,
+  Step,
+  ToolCall,
+  Tools,
+  WrittenCall,
+} from "../models/port/model.ts";
 import type { Kind } from "./difficulty/difficulty.ts";
 import { choosePlan } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";
 import type { Conversation } from "./prompt.ts";
 import type { Validators } from "./structured/validate.ts";
 import type { Tokenizer } from "./tokens/tokens.ts";
+import { canonicalCalls } from "./tools/canonical.ts";
 
 /** What the engine needs to answer one request. */
 export interface Question {
@@ -107,7 +118,13 @@ export function planOf(
   if (!engine.models.members.some(fits)) throw new Failure("request_too_long", { field: promptField });
   const { continues, messages } = question.conversation;
   const hasImages = messages.some(({ images }) => images?.length);
-  return choosePlan(engine.models, { ...question, continues, hasImages, read, knowledge: engine.knowledge?.() }, steps);
+  const { tools } = question;
+  const isCallable = tools !== undefined && tools.choice !== "none";
+  const readCalls = isCallable
+    ? (calls: readonly WrittenCall[]) => canonicalCalls(calls, tools, engine.validators)
+    : undefined;
+  const criteria = { ...question, continues, hasImages, read, readCalls, knowledge: engine.knowledge?.() };
+  return choosePlan(engine.models, criteria, steps);
 }
 
 /** The call that every model of a plan gets. */
@@ -132,7 +149,8 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     ...(format ? { format } : {}),
     ...(tools ? { tools } : {}),
     ...(onUsed ? { onUsed } : {}),
-    ...(onDrafts ? { onDrafts } : {}),
+    // Calls of tools are steps towards an answer, and have no form by which outcomes are compared.
+    ...(onDrafts && (!tools || tools.choice === "none") ? { onDrafts } : {}),
     ...(requester ? { requester } : {}),
     ...(cacheKey === undefined ? {} : { cacheKey }),
   };

@@ -28,10 +28,14 @@ const CORRECT = "Send the corrected JSON object, whole, and nothing else.";
  * which only valid drafts count; a retry with the validator's errors; the other tier. The syntax of each result is
  * repaired first.
  */
-export async function* strictAnswer(engine: Engine, question: Question, signal: Signal): AsyncGenerator<EngineEvent> {
+export async function* strictAnswer(
+  engine: Engine,
+  question: Question,
+  signal: Signal,
+  steps = new Steps(),
+): AsyncGenerator<EngineEvent> {
   const validate = engine.validators.get(question.schema ?? "");
   const prompt = buildPrompt(question.conversation, "json_schema");
-  const steps = new Steps();
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
   const { members: ranked } = rank(engine.models.members, abilityOf(question.kind), engine.knowledge?.());

@@ -20,7 +20,8 @@ import {
   planOf,
   type Question,
 } from "./question.ts";
-import { extractObject } from "./structured/repair.ts";
+import { strictAnswer } from "./strict.ts";
+import { extractObject, repairJson } from "./structured/repair.ts";
 import { TextAnswer } from "./text-answer.ts";
 import { type CheckedCalls, checkCalls } from "./tools/check-calls.ts";
 import { tokensOfCalls } from "./tools/tokens.ts";
@@ -49,16 +50,31 @@ export async function* toolAnswer(
   let last = first;
   if (!checked.ok && checked.errors.length > 0) {
     const again = { ...question, streamed: false, tools: { ...tools, choice: demanded(tools) } };
-    const reask = buildReask(prompt, written(first), checked.errors, "Call the tools again.");
+    const reask = buildReask(prompt, callsText(first), checked.errors, "Call the tools again.");
     const pieces = retry(engine, question, steps).ask(modelCall(again, signal, reask));
-    last = yield* attempt(engine, again, signal, first.hasText ? withoutText(pieces) : pieces);
+    last = yield* attempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
     checked = check(last, again.tools, engine);
   }
-  if (!checked.ok) throw new Failure("structured_output_failed", { message: FAILED });
+  // A second answer that a stop sequence or a filter has ended has no calls either.
+  if (!checked.ok || (last !== first && checked.calls.length === 0))
+    throw new Failure("structured_output_failed", { message: FAILED });
   const { calls } = checked;
-  if (calls.length === 0) return yield last.finish;
+  if (calls.length === 0) {
+    if (question.shape !== "json_schema") return yield last.finish;
+    // Only a valid object is an answer, so the text is kept until it is checked.
+    const valid = checkedObject(engine, question, last);
+    if (!valid) return yield* strictAnswer(engine, { ...question, tools: { ...tools, choice: "none" } }, signal, steps);
+    yield { type: "text", text: valid };
+    return yield { ...last.finish, reason: "stop", structured: valid };
+  }
   if (checked.repaired) yield* repairSteps(steps);
-  const textTokens = first.finish.outputTokens + (last === first ? 0 : last.finish.outputTokens);
+  const isStrict = question.shape === "json_schema";
+  const written = last === first ? [first] : [first, last];
+  // Beside a JSON Schema, the text before calls does not leave.
+  const textTokens = written.reduce(
+    (sum, { text, finish }) => sum + (text === "" || isStrict ? 0 : finish.outputTokens),
+    0,
+  );
   const outputTokens = textTokens + (await tokensOfCalls(calls, engine.tokenizer));
   if (outputTokens > outputCeiling(question)) throw new Failure("structured_output_failed", { message: FAILED });
   yield* callEvents(calls);
@@ -68,7 +84,7 @@ export async function* toolAnswer(
 /** What a model, or several that act as one, have answered. */
 interface Attempt {
   readonly finish: Finish;
-  readonly hasText: boolean;
+  readonly text: string;
   readonly calls: readonly WrittenCall[];
   /** Whether the text ended the answer, or a model's filter: calls after it do not count. */
   readonly isOver: boolean;
@@ -85,16 +101,16 @@ async function* attempt(
 ): AsyncGenerator<EngineEvent, Attempt> {
   const caught: Caught = { calls: [], end: undefined };
   const text = new TextAnswer(engine, question, signal, withoutCalls(pieces, caught));
-  let hasText = false;
+  let whole = "";
   for await (const event of text) {
-    if (event.type === "text") hasText = true;
+    if (event.type === "text") whole += event.text;
     if (event.type !== "finish") {
-      yield event;
+      if (event.type !== "text" || question.shape !== "json_schema") yield event;
       continue;
     }
     const isFiltered = event.reason === "filtered";
     const { calls, end } = caught;
-    return { finish: event, hasText, calls, isOver: text.isOver || isFiltered, isCut: end?.reason === "length" };
+    return { finish: event, text: whole, calls, isOver: text.isOver || isFiltered, isCut: end?.reason === "length" };
   }
   throw new UpstreamError([]);
 }
@@ -132,12 +148,24 @@ function retry(engine: Engine, { level, kind }: Question, steps: Steps): Model {
   return withStep(inTurn(tierFirst(members, tier)), { kind: "reask", role: tier, streamed: false }, steps);
 }
 
+/** The object of an answer without calls, if it is valid. */
+function checkedObject(
+  { validators }: Engine,
+  { schema = "" }: Question,
+  { text, finish }: Attempt,
+): string | undefined {
+  const repaired = finish.reason === "stop" ? repairJson(text) : undefined;
+  if (repaired === undefined) return undefined;
+  const result = validators.get(schema)(repaired);
+  return result.ok ? result.text : undefined;
+}
+
 function demanded({ choice }: Tools): Tools["choice"] {
   return typeof choice === "object" ? choice : "required";
 }
 
 /** The calls of an attempt as text, for the model that is asked again. */
-function written({ calls }: Attempt): string {
+function callsText({ calls }: Attempt): string {
   return calls.map(({ name, arguments: given }) => `${name}(${given})`).join("\n");
 }
 

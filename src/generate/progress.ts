@@ -53,7 +53,8 @@ export interface Progress extends Found {
 
 /** @param isOffline whether no model of a vendor can answer */
 export function startProgress(found: Found, isOffline: boolean): Progress {
-  const notices = [...found.context.notices, ...(isOffline ? [OFFLINE] : []), ...found.input.notices];
+  const { context, checked } = found;
+  const notices = [...context.notices, ...checked.notices, ...(isOffline ? [OFFLINE] : []), ...found.input.notices];
   return {
     ...found,
     id: newGenerationId(),

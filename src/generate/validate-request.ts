@@ -3,6 +3,7 @@ import {
   Effort,
   EffortSchema,
   type GenerateRequest,
+  type Notice,
   OutputShape,
   OutputShapeSchema,
   Role,
@@ -15,7 +16,7 @@ import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
 import type { Message, ToolResult, Tools } from "../models/port/model.ts";
-import { CallNames, checkCalls, checkTools } from "./validate-tools.ts";
+import { CallNames, checkCalls, checkTools, toolNotices } from "./validate-tools.ts";
 
 /** Longest `prompt`, in characters (Unicode code points). */
 const MAX_PROMPT = 200_000;
@@ -70,6 +71,8 @@ export interface CheckedRequest {
   schema: string | undefined;
   /** Undefined without tools. */
   tools: Tools | undefined;
+  /** Notices about the request. */
+  notices: Notice[];
   effort: EffortTerm;
   temperature: number | undefined;
   /** Undefined unless the caller sets a ceiling. */
@@ -105,6 +108,7 @@ export function checkRequest(request: GenerateRequest, { streamed, isForeign }: 
     shape,
     schema,
     tools,
+    notices: toolNotices(request),
     effort: EFFORTS[request.effort],
     temperature: request.temperature,
     maxTokens: request.maxTokens,

@@ -1,6 +1,7 @@
 import {
   type GenerateRequest,
   type Message,
+  type Notice,
   Role,
   type Tool as ToolMessage,
   ToolMode,
@@ -9,7 +10,9 @@ import {
 import { type Failure, invalid } from "../contract/failure.ts";
 import { parseJson } from "../contract/json.ts";
 import { readEnum } from "../contract/json-names.ts";
+import { looseSchema } from "../engine/structured/loose-schema.ts";
 import type { ToolCall, Tools } from "../models/port/model.ts";
+import { notice } from "./notices.ts";
 
 const MAX_TOOLS = 128;
 const MAX_ID = 256;
@@ -27,16 +30,43 @@ const NO_ARGUMENTS = '{"type":"object","properties":{}}';
 export function checkTools({ tools, toolChoice, parallelToolCalls = true }: GenerateRequest): Tools | undefined {
   if (tools.length > MAX_TOOLS) throw invalid("tools", `tools may have ${MAX_TOOLS} items at most. Send fewer.`);
   const names = new Set<string>();
-  for (const [i, { name, parameters }] of tools.entries()) {
+  for (const [i, { name, parameters, strict }] of tools.entries()) {
     if (!NAME.test(name)) throw invalid(`tools[${i}].name`, `tools[${i}].name ${NAME_RULE}`);
     if (names.has(name))
       throw invalid(`tools[${i}].name`, `tools[${i}].name is the name of an earlier tool. Rename it.`);
     names.add(name);
     if (parameters !== "") checkObject(`tools[${i}].parameters`, parameters, "a JSON Schema, which is an object");
+    const gap = strict ? gapOf(parameters) : undefined;
+    if (gap !== undefined) {
+      const field = `tools[${i}].parameters`;
+      throw invalid(
+        field,
+        `${field} cannot be checked as a whole, as strict demands: ${gap}. Change it, or leave strict out.`,
+      );
+    }
   }
   const choice = choiceOf(toolChoice, names);
   if (tools.length === 0) return undefined;
   return { list: tools.map(toolOf), choice, parallel: parallelToolCalls };
+}
+
+/** Most notices about schemas. */
+const MAX_NOTICES = 5;
+
+/** Notices about tools whose schemas are checked in part. */
+export function toolNotices({ tools }: GenerateRequest): Notice[] {
+  const found: Notice[] = [];
+  for (const [i, { parameters }] of tools.entries()) {
+    const gap = gapOf(parameters);
+    if (gap === undefined || found.length === MAX_NOTICES) continue;
+    const field = `tools[${i}].parameters`;
+    found.push(notice("tool_schema_unchecked", `${field} is checked only in part: ${gap}.`, field));
+  }
+  return found;
+}
+
+function gapOf(parameters: string): string | undefined {
+  return parameters === "" ? undefined : looseSchema(parameters).gap;
 }
 
 function toolOf({ name, description, parameters }: ToolMessage): Tools["list"][number] {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Prompt } from "./port/model.ts";
+import type { Message, Prompt } from "./port/model.ts";
 
 /** Length of a text, in UTF-16 units, and of an image, in bytes, from which it is written in slices. */
 const LARGE = 64 * 1024;
@@ -29,13 +29,17 @@ export class LargeParts {
   mark(prompt: Prompt): Prompt {
     const { system, messages } = prompt;
     this.#parts = undefined;
-    if (!isLarge(system) && !messages.some(({ text, images = [] }) => isLarge(text) || images.length > 0))
-      return prompt;
+    const isPlain = ({ text, images, results = [] }: Message) =>
+      !isLarge(text) && !images?.length && !results.some((result) => isLarge(result.text));
+    if (!isLarge(system) && messages.every(isPlain)) return prompt;
     return {
       system: this.#markText(system),
       messages: messages.map((message) => ({
         ...message,
         text: this.#markText(message.text),
+        ...(message.results
+          ? { results: message.results.map((result) => ({ ...result, text: this.#markText(result.text) })) }
+          : {}),
         ...(message.images
           ? { images: message.images.map((image) => ({ ...image, data: this.#markImage(image.data) })) }
           : {}),

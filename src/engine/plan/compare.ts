@@ -1,4 +1,5 @@
 import { parseJson } from "../../contract/json.ts";
+import type { WrittenCall } from "../../models/port/model.ts";
 import { closedAnswer } from "../fuse/closed-answer.ts";
 import { voteFields } from "../fuse/fields.ts";
 import { type Candidate, medoid } from "../fuse/medoid.ts";
@@ -18,8 +19,8 @@ export interface Verdict {
 
 /** How drafts are compared and combined. */
 export interface Comparison {
-  /** Gives `Draft.canonical` for a text. */
-  canonicalise(text: string): string | undefined;
+  /** Gives `Draft.canonical` for a text and calls of tools. */
+  canonicalise(text: string, calls: readonly WrittenCall[]): string | undefined;
   /**
    * The answer, as soon as the outstanding drafts cannot change it.
    * @param outstanding weights of the members that have not answered yet; empty when no more drafts will come

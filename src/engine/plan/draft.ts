@@ -1,5 +1,13 @@
 import type { Tier } from "../../contract/terms.ts";
-import { complete, type End, type Model, type ModelCall, type Piece, type Reasoning } from "../../models/port/model.ts";
+import {
+  complete,
+  type End,
+  type Model,
+  type ModelCall,
+  type Piece,
+  type Reasoning,
+  type WrittenCall,
+} from "../../models/port/model.ts";
 import { ModelError } from "../../models/port/model-error.ts";
 import { traced } from "../../telemetry/tracing.ts";
 import { regex } from "../text/regex.ts";
@@ -23,6 +31,7 @@ export interface PanelMember {
 export interface Draft {
   member: PanelMember;
   text: string;
+  calls: readonly WrittenCall[];
   /**
    * Canonical form by which drafts are compared, such as the letter of an option or the valid JSON object. Undefined:
    * the draft cannot be the answer, because it contains none, was cut off or is a refusal.
@@ -42,23 +51,23 @@ const REFUSAL = regex("i")`
 /**
  * Gets a draft from one member.
  * @param call that is not streamed
- * @param canonicalise gives `Draft.canonical` for the text
+ * @param canonicalise gives `Draft.canonical` for the text and the calls
  * @throws what the model throws; ModelError for a result without text or that was refused.
  */
 export async function requestDraft(
   member: PanelMember,
   call: ModelCall,
-  canonicalise: (text: string) => string | undefined,
+  canonicalise: (text: string, calls: readonly WrittenCall[]) => string | undefined,
 ): Promise<Draft> {
-  const { text, end } = await traced("draft", () => complete(member.model, call), {
+  const { text, calls, end } = await traced("draft", () => complete(member.model, call), {
     attributes: { "chorus.role": member.role },
     signal: call.signal,
   });
   if (end.reason === "content_filter")
     throw new ModelError("The draft was refused.", { retryable: false, kind: "refused" });
-  if (text.trim() === "") throw new ModelError("The draft has no text.", { retryable: false });
+  if (text.trim() === "" && calls.length === 0) throw new ModelError("The draft has no text.", { retryable: false });
   const isUsable = end.reason === "stop" && !REFUSAL.test(text.slice(0, 200));
-  return { member, text, canonical: isUsable ? canonicalise(text) : undefined, end };
+  return { member, text, calls, canonical: isUsable ? canonicalise(text, calls) : undefined, end };
 }
 
 /** Characters in one piece of a draft that is streamed as the answer. */
@@ -66,11 +75,12 @@ const PIECE = 256;
 
 /** The pieces of `text`, which is a draft or merged from several, with the end of `draft`. */
 export function* draftPieces(
-  { end }: Draft,
+  { calls, end }: Draft,
   text: string,
   { streamed }: Pick<ModelCall, "streamed">,
 ): Generator<Piece> {
   const length = streamed ? PIECE : text.length;
   for (let at = 0; at < text.length; at += length) yield { type: "text", text: text.slice(at, at + length) };
+  if (calls.length > 0) yield { type: "calls", calls };
   yield end;
 }

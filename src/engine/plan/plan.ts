@@ -1,12 +1,13 @@
 import type { Effort, Level, Shape, Tier } from "../../contract/terms.ts";
 import type { Catalogue } from "../../models/catalogue.ts";
 import { type Knowledge, type Ranked, type Ranking, rank, tierFirst } from "../../models/order.ts";
-import type { Model } from "../../models/port/model.ts";
+import type { Model, WrittenCall } from "../../models/port/model.ts";
 import { abilityOf, type Kind } from "../difficulty/difficulty.ts";
 import { exactAnswer } from "../fuse/exact-answer.ts";
 import { isDominated } from "../fuse/peers.ts";
 import { cascade } from "./cascade.ts";
 import { type Comparison, compareAnswers, compareObjects, type Share } from "./compare.ts";
+import { compareCalls } from "./compare-calls.ts";
 import { withStep } from "./composite.ts";
 import { asPanelMember, asSample, drafters, eligible, inTurn, roleIn, voteConstants, voters } from "./crew.ts";
 import { depthOf, withDepth } from "./depth.ts";
@@ -43,6 +44,8 @@ export interface PlanCriteria {
   knowledge?: Knowledge | undefined;
   /** The valid JSON object in a text, as JSON text, or undefined; for the two JSON shapes. */
   read: (text: string) => string | undefined;
+  /** Canonical form of the calls of a draft; set if the answer may ask for tools. See `canonicalCalls`. */
+  readCalls?: ((calls: readonly WrittenCall[]) => string | undefined) | undefined;
 }
 
 /** Kinds of prompts with one right answer, on which drafts can be compared. */
@@ -77,6 +80,8 @@ interface Context extends Ranking {
  *   Whether two models agree predicts a mistake better than the wording of the prompt does (docs/decisions/plans.md).
  * - low: one fast model.
  * - medium, closed or JSON: the same two fast models. Other prompts: one model, by difficulty.
+ * - with tools: at low one fast model; at medium two fast ones, and a more accurate one if they disagree; at high a vote
+ *   without a judge. So a step of an agent waits for one round of drafts and one more model at most.
  * - high, closed or JSON: up to five models of similar accuracy vote; without a majority the judge decides (of JSON,
  *   only the fields without a majority). Other prompts: up to three drafts, an analysis and a synthesis.
  *
@@ -97,6 +102,7 @@ export function choosePlan(
   const one = (tier: Tier) => single(context, tier === "fast" ? tierFirst(ranked, tier) : ranked);
   if (models.offline || criteria.continues) return one(tierOf(criteria));
 
+  if (criteria.readCalls) return toolPlan(context);
   const asksForOne = ONE_ANSWER.has(kind);
   const isClosed = shape !== "text" || asksForOne;
   if ((effort === "auto" && asksForOne) || (level === "medium" && isClosed)) {
@@ -109,6 +115,23 @@ export function choosePlan(
     return alone(context, thinker, "one model that thinks at length answers: for this kind it is better than a vote");
   }
   return one(level === "medium" && isClosed ? "strong" : tierOf(criteria));
+}
+
+/** The plan for an answer that may ask for tools. */
+function toolPlan(context: Context): Model {
+  const { members, criteria, steps } = context;
+  const { level, kind, streamed } = criteria;
+  if (level === "low") return single(context, tierFirst(members, "fast"));
+  if (level === "high") {
+    const voting = voters(members, voteConstants(members, kind));
+    const strongest = withDepth(inTurn(members), depthOf("escalate", level, "strong"));
+    const detail = "a strong model answers, because no draft could be used";
+    const options = { kind: "escalate", role: "strong", streamed, detail, roleOf: roleIn(members) };
+    return panelThen(context, () => withStep(strongest, options, steps), voting, comparison("majority", context));
+  }
+  const pair = choosePair(members, criteria);
+  if (!pair) return single(context, members);
+  return "alone" in pair ? alone(context, pair.alone, pair.detail) : pairPlan(context, pair.drafters);
 }
 
 /** One model answers; the next of `order` replaces it if it fails. */
@@ -213,7 +236,8 @@ function panelThen(
 }
 
 function comparison(share: Share, { members, criteria }: Context): Comparison {
-  const { kind, shape, read } = criteria;
+  const { kind, shape, read, readCalls } = criteria;
+  if (readCalls) return compareCalls(share, (_, calls) => readCalls(calls), voteConstants(members, kind));
   if (shape !== "text") return compareObjects(share, read);
   return compareAnswers(share, kind === "output" ? exactAnswer : undefined, voteConstants(members, kind));
 }

@@ -1,7 +1,9 @@
 import type { Tools, WrittenCall } from "../../models/port/model.ts";
+import { looseValidator } from "../structured/loose-schema.ts";
 import { quoted } from "../structured/path.ts";
 import { repairJson } from "../structured/repair.ts";
 import type { Validators } from "../structured/validate.ts";
+import { coerceTypes } from "./coerce.ts";
 
 /** Calls that may leave; or why they must not, in messages that quote names and schemas, for the model only. */
 export type CheckedCalls =
@@ -30,9 +32,12 @@ export function checkCalls(
       if (!tool) return { errors: [`There is no tool ${quoted(name)}.`] };
       const text = given.trim() === "" ? "{}" : repairJson(given);
       if (text === undefined) return { errors: [`The arguments of ${name} are not one whole JSON object.`] };
-      const result = validators.get(tool.parameters)(text);
-      if (!result.ok) return { errors: result.errors.map((error) => `The arguments of ${name}: ${error}`) };
-      return { call: { name, arguments: result.text }, repaired: text !== given.trim() && given.trim() !== "" };
+      const validate = looseValidator(tool.parameters, validators);
+      const result = validate(text);
+      if (result.ok) return { call: { name, arguments: result.text }, repaired: text !== given.trim() && given !== "" };
+      const repaired = validate(coerced(tool.parameters, text));
+      if (repaired.ok) return { call: { name, arguments: repaired.text }, repaired: true };
+      return { errors: result.errors.map((error) => `The arguments of ${name}: ${error}`) };
     });
   const errors = checked.flatMap((each) => ("errors" in each ? each.errors : []));
   if (errors.length > 0) return { ok: false, errors: errors.slice(0, MAX_ERRORS) };
@@ -42,4 +47,14 @@ export function checkCalls(
 
 function demand(choice: Tools["choice"]): string {
   return typeof choice === "object" ? `The tool ${quoted(choice.name)} must be called.` : "A tool must be called.";
+}
+
+/** Arguments with corrected types; the same text if they are nested too deeply. */
+function coerced(schema: string, text: string): string {
+  try {
+    return coerceTypes(schema, text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return text;
+  }
 }

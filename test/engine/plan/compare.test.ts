@@ -15,7 +15,8 @@ function draft(compare: Comparison, text: string, more: Partial<Draft["member"]>
   return {
     member: { role: "fast", model: saying(""), ...more },
     text,
-    canonical: compare.canonicalise(text),
+    calls: [],
+    canonical: compare.canonicalise(text, []),
     end: end(),
   };
 }
