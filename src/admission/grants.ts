@@ -11,6 +11,7 @@ import { execute, findRejected } from "./escrow/execute.ts";
 import { refusalFailure } from "./escrow/refusal.ts";
 import type { PostJournal } from "./post-journal.ts";
 import { Poster } from "./poster.ts";
+import { type RateLimit, rateLimits } from "./rate-limits.ts";
 
 /** Channel of the workspaces whose unused headroom another replica needs, or whose limits have changed. */
 export const CALL_BACK = "chorus_call_back";
@@ -147,6 +148,15 @@ export class Grants {
   beat(sentAt: number, live: number, hears: boolean): void {
     this.#live = Math.max(1, live);
     this.#tell({ type: "beat", sentAt, isDeaf: !hears && live > 1 });
+  }
+
+  /** The rate limits of a workspace by the last answer of the database in this minute; undefined: none is known. */
+  limits(workspace: string): RateLimit[] | undefined {
+    const grant = this.#escrow.grants.get(workspace);
+    const msLeft = grant?.free.msLeft(performance.now()) ?? 0;
+    if (!grant?.left || msLeft <= 0) return undefined;
+    const { left, free, returned } = grant;
+    return rateLimits(left, [free, returned], free.minute, msLeft);
   }
 
   /** Returns a grant that this process does not know. */

@@ -10,6 +10,7 @@ import { createKeyCheck } from "./key-check.ts";
 import type { SettlementRow } from "./post-journal.ts";
 import { postLog } from "./poster.ts";
 import { isCharged, maxPriceOf, priceOf, type Rates } from "./price.ts";
+import type { RateLimit } from "./rate-limits.ts";
 import { createStanding } from "./standing.ts";
 
 export interface LeaseRequest {
@@ -100,6 +101,8 @@ export interface Admission {
   open(request: LeaseRequest): Opened | Promise<Opened>;
   /** Refuses what `open` would refuse however small the request is; see `createStanding`. @throws Failure */
   precheck(workspaceId: string): Promise<void> | undefined;
+  /** The rate limits of a workspace as this replica knows them, without a statement; undefined: none is known. */
+  limits(workspaceId: string): readonly RateLimit[] | undefined;
   /**
    * Tells the database what the workspace's requests on this replica use, and then posts what waits in its log, so that
    * a request which has just ended is charged or runs. Other replicas tell it every two seconds.
@@ -111,7 +114,8 @@ export interface Admission {
 export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telemetry?: Telemetry): Admission {
   const standing = createStanding(pool, clock);
   const checkKey = createKeyCheck(pool, clock);
-  return { open, precheck: standing.check, report };
+  const limits = (workspaceId: string) => grants.limits(workspaceId) ?? standing.limits(workspaceId);
+  return { open, precheck: standing.check, limits, report };
 
   async function report(workspaceId: string): Promise<void> {
     await grants.report(workspaceId);

@@ -2,7 +2,9 @@ import type { Clock } from "../contract/clock.ts";
 import { WAITING } from "../overload/bounds.ts";
 import { orOverloaded, type Pool } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
+import type { LimitsLeft } from "./escrow/exchange.ts";
 import { type Refusal, refusalFailure } from "./escrow/refusal.ts";
+import { type RateLimit, rateLimits } from "./rate-limits.ts";
 
 /** Time for which a workspace counts as able to make requests after one was admitted, in milliseconds. */
 const GOOD_MS = 60_000;
@@ -14,6 +16,8 @@ const MAX_KNOWN = 10_000;
 export function createStanding(pool: Pool, clock?: Clock) {
   /** Workspaces that can make requests, and when that was last known, the oldest first. */
   const good = new Map<string, number>();
+  /** Limits of workspaces that were refused here and may have no grant, the oldest first. */
+  const refused = new Map<string, Refused>();
   const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), WAITING.lookUps);
 
   /** Notes whether admission has accepted a request of the workspace. */
@@ -26,9 +30,14 @@ export function createStanding(pool: Pool, clock?: Clock) {
   }
 
   async function ask(workspaceId: string): Promise<void> {
-    const refusal = await orOverloaded(lookUp("standing", workspaceId));
-    note(workspaceId, refusal === null);
-    if (refusal) throw refusalFailure(refusal);
+    const found = await orOverloaded(lookUp("standing", workspaceId));
+    note(workspaceId, found === null);
+    refused.delete(workspaceId);
+    if (!found) return;
+    refused.set(workspaceId, { ...found, since: performance.now() });
+    const [oldest] = refused.keys();
+    if (refused.size > MAX_KNOWN && oldest !== undefined) refused.delete(oldest);
+    throw refusalFailure(found.refusal);
   }
 
   return {
@@ -42,18 +51,40 @@ export function createStanding(pool: Pool, clock?: Clock) {
       return since !== undefined && performance.now() - since < GOOD_MS ? undefined : ask(workspaceId);
     },
     note,
+    /** The rate limits of a workspace that `check` has refused in this minute; undefined: none is known. */
+    limits(workspaceId: string): RateLimit[] | undefined {
+      const found = refused.get(workspaceId);
+      if (!found?.left) return undefined;
+      const endsInMs = found.ms_left - (performance.now() - found.since);
+      return endsInMs > 0 ? rateLimits(found.left, [], Number(found.minute), endsInMs) : undefined;
+    },
   };
 }
 
-async function readRefusals(pool: Pool, ids: string[], clock: Clock | undefined): Promise<(Refusal | null)[]> {
+/** Why a workspace cannot make requests, and its limits. */
+interface Found {
+  readonly refusal: Refusal;
+  readonly left: LimitsLeft | null;
+  /** Start of the minute, in ms since 1970, and what is left of it, in ms. */
+  readonly minute: number;
+  readonly ms_left: number;
+}
+
+interface Refused extends Found {
+  readonly since: number;
+}
+
+async function readRefusals(pool: Pool, ids: string[], clock: Clock | undefined): Promise<(Found | null)[]> {
   // The smallest request has one token of input and costs one micro-credit.
-  const rows = await pool.query<{ id: string; refusal: Refusal | null }>(
+  const rows = await pool.query<Found & { id: string; refusal: Refusal | null }>(
     `select a.workspace_id as id,
-       coalesce(check_rate_limits(a, p, u.running, 1), check_credit(a, p, u.held, 1)) as refusal
+       coalesce(check_rate_limits(a, p, u.running, 1), check_credit(a, p, u.held, 1)) as refusal,
+       limits_left(a, p) as left, ms_left_in_period('minute', p.at, p.clock)::float8 as ms_left,
+       extract(epoch from date_trunc('minute', p.at, 'UTC'))::float8 * 1000 as minute
      from accounts a, periods_at(a.workspace_id, coalesce($2, clock_timestamp())) p, in_use(a.workspace_id) u
      where a.workspace_id = any ($1)`,
     [[...new Set(ids)], clock ? new Date(clock()) : null],
   );
-  const found = new Map(rows.map(({ id, refusal }) => [id, refusal]));
+  const found = new Map(rows.map((row) => [row.id, row.refusal ? row : null]));
   return ids.map((id) => found.get(id) ?? null);
 }

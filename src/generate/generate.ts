@@ -6,6 +6,7 @@ import type {
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Caller } from "../admission/authenticate.ts";
 import type { Admission } from "../admission/lease.ts";
+import type { RateLimit } from "../admission/rate-limits.ts";
 import { Turns } from "../concurrency/turns.ts";
 import type { Config } from "../config/config.ts";
 import { CallerGone } from "../contract/endings.ts";
@@ -53,6 +54,8 @@ export interface Generation {
   ): AsyncGenerator<GenerateEvent>;
   /** Answers a request with one response, made from the events of `generate`. */
   generateWhole(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<GenerateResponse>;
+  /** The rate limits of a workspace; see `Admission.limits`. */
+  limits(workspaceId: string): readonly RateLimit[] | undefined;
   /** Counts the input tokens that a request would be charged for. It is free. @throws Failure; CallerGone */
   countTokens(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<number>;
 }
@@ -98,6 +101,7 @@ export function createGeneration(current: () => GenerationParts): Generation {
       if (!done) throw new Failure("internal");
       return fold({ text, calls }, done, context);
     },
+    limits: (workspaceId) => current().admission.limits(workspaceId),
     countTokens: (request, context) => countTokens(current(), request, context),
   };
 }

@@ -100,6 +100,11 @@ export interface Verdict {
   low?: boolean;
 }
 
+/**
+ * Limits of a workspace, and what nobody has reserved of each, by the name of the limit, such as `requests_per_minute`.
+ */
+export type LimitsLeft = Readonly<Record<string, readonly [limit: number, left: number]>>;
+
 /** Answer to an item. */
 export type Reply =
   /** The grant has been ended by another replica. Nothing was posted. */
@@ -126,6 +131,8 @@ export type Reply =
       msLeft: number;
       /** More is reserved than the limits allow, because they have changed. */
       isOver: boolean;
+      /** Null: the workspace has no limits. Absent: nothing was asked for. */
+      left?: LimitsLeft | null;
     };
 
 export const NOTHING: Readonly<Headroom> = { credit: 0, running: 0, requests: 0, input: 0, output: 0 };

@@ -1,5 +1,15 @@
 import { type Demand, DemandMeter } from "./demand.ts";
-import type { Ask, Freed, Item, Mode, Post, Reply } from "./exchange.ts";
+import {
+  type Ask,
+  type Freed,
+  type Headroom,
+  type Item,
+  type LimitsLeft,
+  type Mode,
+  NOTHING,
+  type Post,
+  type Reply,
+} from "./exchange.ts";
 import { Pause } from "./pause.ts";
 import type { Flight, QueuedAsk, Unposted } from "./request-states.ts";
 import { Unused } from "./unused.ts";
@@ -40,6 +50,10 @@ export class Grant {
   flight: Flight | undefined;
   /** Number of the grant in the database; 0: there is none. */
   number = 0;
+  /** The limits by the last answer of the database; undefined: there are none. They hold for the minute of `free`. */
+  left: LimitsLeft | undefined;
+  /** What was returned since then, which is left, too. */
+  returned: Returned = NOTHING;
   /** Number of the last item that was answered under this grant; 0: none. */
   #after = 0;
   /** Another replica needs what is not used, or limits have changed. */
@@ -140,8 +154,10 @@ export class Grant {
     const posts = this.posts.splice(0, MAX_ITEMS);
     const asks = this.#takeAsks(now);
     if (!isAppend) this.#lowSince = Number.POSITIVE_INFINITY;
+    const kept = this.free.parts;
     if (isQuiet) this.free.keepNothing();
     else if (!isAppend) this.free.keepAtMost(2 * demand.n, demand);
+    if (this.left && !isAppend) this.returned = sumOf(this.returned, kept, this.free);
     const credit = this.held + this.owed - chargesOf(posts);
     const item = {
       workspace: this.workspace,
@@ -176,6 +192,10 @@ export class Grant {
     const { item, sentAt } = this.#land();
     this.free.add(reply.extra, { ...this.used, running: this.running.size - item.held.running, output: 0 });
     this.free.startMinute(reply.minute, sentAt + reply.msLeft);
+    if (reply.left !== undefined) {
+      this.left = reply.left ?? undefined;
+      this.returned = NOTHING;
+    }
     this.owed -= chargesOf(item.posts);
     this.number = item.close ? 0 : reply.grant;
     this.#after = item.close ? 0 : item.seq;
@@ -279,6 +299,14 @@ export class Grant {
     this.pause.end();
     return flight;
   }
+}
+
+type Returned = Pick<Headroom, "requests" | "input" | "output">;
+
+/** What was returned before, and what an item returns. */
+function sumOf(before: Returned, from: Returned, to: Returned): Returned {
+  const of = (part: keyof Returned) => before[part] + (from[part] < LIMITLESS ? from[part] - to[part] : 0);
+  return { requests: of("requests"), input: of("input"), output: of("output") };
 }
 
 /** The charges that are reserved. Those of an earlier grant are not. */

@@ -61,6 +61,11 @@ export class Unused implements Headroom {
     this.#minuteEnds = Number.NEGATIVE_INFINITY;
   }
 
+  /** Time to the end of the minute, in ms; below 0: it is over. */
+  msLeft(now: number): number {
+    return this.#minuteEnds - now;
+  }
+
   isOver(now: number): boolean {
     return now >= this.#minuteEnds;
   }

@@ -137,6 +137,15 @@ begin
   g.reply := jsonb_build_object('state', 'done', 'grant', g.id, 'verdicts', to_jsonb(verdicts), 'charges', charges,
     'extra', extra, 'minute', (extract(epoch from starts[1]) * 1000)::bigint,
     'msLeft', ms_left_in_period('minute', p.at, p.clock), 'isOver', over);
+  if limited[2] or limited[3] or limited[4] then
+    -- What is reserved in advance is left for this replica only, which adds it.
+    for u in 1..4 loop
+      r.requests[u] := r.requests[u] + coalesce((extra ->> 'requests')::bigint, 0);
+      r.input_tokens[u] := r.input_tokens[u] + coalesce((extra ->> 'input')::bigint, 0);
+      r.output_tokens[u] := r.output_tokens[u] + coalesce((extra ->> 'output')::bigint, 0);
+    end loop;
+  end if;
+  g.reply := g.reply || jsonb_build_object('left', limits_left(a, r));
   if called_back then
     perform pg_notify('chorus_call_back', g.workspace_id);
   end if;

@@ -12,6 +12,7 @@ import type { Decoded } from "../call/format.ts";
 import { jsonReply } from "../call/json-reply.ts";
 import { methodsOf } from "../call/methods.ts";
 import { noticeHeader } from "../call/notices.ts";
+import { anthropicRateHeaders } from "../call/rate-headers.ts";
 import type { Services } from "../call/services.ts";
 import { encode } from "../rest/encode.ts";
 import { type HttpRoute, httpRoute, REST } from "../rest/routes.ts";
@@ -29,6 +30,7 @@ export const ANTHROPIC: Format = {
   reply: ({ desc }, message) => jsonReply(200, encode(desc.output, message)),
   // Anthropic's clients show this one.
   headers: ({ requestId }) => ["request-id", requestId],
+  rateHeaders: anthropicRateHeaders,
   failure: anthropicFailure,
 };
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
+import type { RateLimit } from "../../admission/rate-limits.ts";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import { CallerGone } from "../../contract/endings.ts";
 import { Failure } from "../../contract/failure.ts";
@@ -13,6 +14,7 @@ import type { RequestEnd } from "../../telemetry/telemetry.ts";
 import type { BodyForm, Decoded, EventFormat, Head, Reply } from "./format.ts";
 import { callerOf, type Identity } from "./identity.ts";
 import type { Method } from "./methods.ts";
+import type { RateHeaders } from "./rate-headers.ts";
 import { type UnknownMembers, unknownNotices } from "./unknown-members.ts";
 
 /** Why a call is aborted whose HTTP/2 stream closes. One for all, because the stack of an error takes time. */
@@ -42,6 +44,8 @@ export class Call {
   /** Members of the body that its message does not have. */
   unknown: Partial<Readonly<UnknownMembers>> = NONE;
   hold: Pick<BodyHold, "release"> | undefined;
+  /** Returns the rate limits of the workspace, for a request that they bind. */
+  limits: (() => readonly RateLimit[] | undefined) | undefined;
   /** Ends the count of the workspace's open requests. */
   leave: (() => void) | undefined;
   /** The failure that a stream has sent as its last event. */
@@ -156,6 +160,8 @@ export interface Format {
   reply(method: Method, message: Message): Reply;
   /** Returns how the events of a streaming method are written. */
   events(method: Method): EventFormat;
+  /** Returns headers with the rate limits, beside those of the standard. */
+  readonly rateHeaders?: RateHeaders;
   /** Returns headers of every response: names and values in turn. */
   headers?(call: Pick<Call, "requestId">): readonly string[];
   /** Writes the response to a request that failed before its response began. */

@@ -109,8 +109,11 @@ class CallServer {
   /** Waits for the turn of a prompt's workspace. Undefined: it may begin now. @throws Failure */
   #enter(call: Call, { method }: MethodRoute): Promise<void> | undefined {
     if (!method.takesPrompt) return undefined;
+    const { generation } = this.#parts.services;
+    const { workspaceId } = callerOf(call.identity);
+    call.limits = () => generation.limits(workspaceId);
     call.isRepeatable = method.isRepeatable && call.header("idempotency-key") !== undefined;
-    return this.#parts.services.generation.enter(callerOf(call.identity), call.isRepeatable);
+    return generation.enter(callerOf(call.identity), call.isRepeatable);
   }
 
   async #sendPage(call: Call, page: PageRoute): Promise<void> {

@@ -10,7 +10,7 @@ import { abortResponse, drained, endIfStalled, writeHead } from "./write.ts";
 type Piece = string | Buffer;
 type Writing = Pick<
   Call,
-  "request" | "response" | "requestId" | "format" | "signal" | "isLate" | "streamFailure" | "facts"
+  "request" | "response" | "requestId" | "format" | "limits" | "signal" | "isLate" | "streamFailure" | "facts"
 >;
 
 /** Length of pieces that are written at once, without waiting for the end of the turn. */

@@ -6,19 +6,22 @@ import { type Call, streamOf } from "./call.ts";
 import { hasBody } from "./check-head.ts";
 import { discardBody } from "./discard-body.ts";
 import type { Reply } from "./format.ts";
+import { standardRateHeaders } from "./rate-headers.ts";
 
 const NONE: readonly string[] = [];
 
 /** Sends the head of a response. Node writes a flat list as it is; other forms of headers it copies first. */
 export function writeHead(
-  call: Pick<Call, "request" | "response" | "requestId" | "format">,
+  call: Pick<Call, "request" | "response" | "requestId" | "format" | "limits">,
   status: number,
   headers: readonly string[],
 ): void {
   const { request, response, requestId, format } = call;
   if (!request.complete && !streamOf(response) && hasBody(request)) response.setHeader("Connection", "close");
   const others = format?.headers?.(call) ?? NONE;
-  response.writeHead(status, [...headers, ...others, "X-Request-Id", requestId]);
+  const limits = call.limits?.();
+  const rates = limits ? [...standardRateHeaders(limits), ...(format?.rateHeaders?.(limits) ?? NONE)] : NONE;
+  response.writeHead(status, [...headers, ...others, ...rates, "X-Request-Id", requestId]);
 }
 
 /** Sends a whole response. */

@@ -8,6 +8,7 @@ import { jsonReply } from "../call/json-reply.ts";
 import { methodsOf } from "../call/methods.ts";
 import { OTHER_MODEL } from "../call/model-names.ts";
 import { noticeHeader } from "../call/notices.ts";
+import { openaiRateHeaders } from "../call/rate-headers.ts";
 import type { Services } from "../call/services.ts";
 import { encode } from "../rest/encode.ts";
 import { type HttpRoute, httpRoute, REST } from "../rest/routes.ts";
@@ -23,6 +24,7 @@ export const OPENAI: Format = {
   form: { name: "openai", isWrapped: false },
   decode: decodeChat,
   reply: ({ desc }, message) => jsonReply(200, encode(desc.output, message)),
+  rateHeaders: openaiRateHeaders,
   failure: openaiFailure,
 };
 

@@ -293,6 +293,7 @@ async function serve(
         signal,
         isLate: false,
         format: undefined,
+        limits: undefined,
         streamFailure: undefined,
         facts,
       };
