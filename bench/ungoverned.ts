@@ -24,7 +24,7 @@ const telemetry = createTelemetry();
 const admission: Admission = {
   open: async () => ({ settle: async () => ({ credits: 0 }), [Symbol.asyncDispose]: async () => undefined }),
   precheck: () => undefined,
-    limits: () => undefined,
+  limits: () => undefined,
   report: async () => undefined,
 };
 const engine = {

@@ -189,6 +189,38 @@ export declare type MessageBlock = Message<"chorus.v1.MessageBlock"> & {
      */
     value: MessageBlock_Skipped;
     case: "redactedThinking";
+  } | {
+    /**
+     * A call of a tool; only in messages of the role `assistant`.
+     *
+     * @generated from field: chorus.v1.MessageBlock.ToolUse tool_use = 7;
+     */
+    value: MessageBlock_ToolUse;
+    case: "toolUse";
+  } | {
+    /**
+     * The result of a call; only in messages of the role `user`, right after the message of the call.
+     *
+     * @generated from field: chorus.v1.MessageBlock.ToolResult tool_result = 8;
+     */
+    value: MessageBlock_ToolResult;
+    case: "toolResult";
+  } | {
+    /**
+     * A call that another service has run. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped server_tool_use = 9;
+     */
+    value: MessageBlock_Skipped;
+    case: "serverToolUse";
+  } | {
+    /**
+     * What a search of another service has found. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped web_search_tool_result = 10;
+     */
+    value: MessageBlock_Skipped;
+    case: "webSearchToolResult";
   } | { case: undefined; value?: undefined };
 };
 
@@ -307,6 +339,74 @@ export declare type MessageBlock_SearchResult = Message<"chorus.v1.MessageBlock.
 export declare const MessageBlock_SearchResultSchema: GenMessage<MessageBlock_SearchResult>;
 
 /**
+ * A call of a tool in an earlier answer.
+ *
+ * @generated from message chorus.v1.MessageBlock.ToolUse
+ */
+export declare type MessageBlock_ToolUse = Message<"chorus.v1.MessageBlock.ToolUse"> & {
+  /**
+   * Identifier of the call. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name of the tool. Required.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The arguments, an object, as JSON text. Required.
+   *
+   * @generated from field: string input = 3;
+   */
+  input: string;
+};
+
+/**
+ * Describes the message chorus.v1.MessageBlock.ToolUse.
+ * Use `create(MessageBlock_ToolUseSchema)` to create a new message.
+ */
+export declare const MessageBlock_ToolUseSchema: GenMessage<MessageBlock_ToolUse>;
+
+/**
+ * The result of a call, which the caller has run.
+ *
+ * @generated from message chorus.v1.MessageBlock.ToolResult
+ */
+export declare type MessageBlock_ToolResult = Message<"chorus.v1.MessageBlock.ToolResult"> & {
+  /**
+   * Identifier of the call. Required.
+   *
+   * @generated from field: string tool_use_id = 1;
+   */
+  toolUseId: string;
+
+  /**
+   * The result as text, or as blocks of text, images, documents and search results.
+   *
+   * @generated from field: repeated chorus.v1.MessageBlock content = 2;
+   */
+  content: MessageBlock[];
+
+  /**
+   * True for a call that failed. The model sees it.
+   *
+   * @generated from field: bool is_error = 3;
+   */
+  isError: boolean;
+};
+
+/**
+ * Describes the message chorus.v1.MessageBlock.ToolResult.
+ * Use `create(MessageBlock_ToolResultSchema)` to create a new message.
+ */
+export declare const MessageBlock_ToolResultSchema: GenMessage<MessageBlock_ToolResult>;
+
+/**
  * A block that is skipped.
  *
  * @generated from message chorus.v1.MessageBlock.Skipped
@@ -346,6 +446,89 @@ export declare type MessageParam = Message<"chorus.v1.MessageParam"> & {
  * Use `create(MessageParamSchema)` to create a new message.
  */
 export declare const MessageParamSchema: GenMessage<MessageParam>;
+
+/**
+ * A function of the caller that an answer may ask for, or the search of the web.
+ *
+ * @generated from message chorus.v1.MessageTool
+ */
+export declare type MessageTool = Message<"chorus.v1.MessageTool"> & {
+  /**
+   * `custom`, which is the default, or a name that begins with `web_search_`: the service then searches the web first,
+   * as with `web_search` of `/v1/generate`. Other tools of Anthropic's are refused.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * Name of the function, with the rules of `tools` of `/v1/generate`. Required.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * What the function does and when to use it. The model sees it.
+   *
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * The JSON Schema of the arguments as JSON text, with the rules of `tools` of `/v1/generate`.
+   *
+   * @generated from field: string input_schema = 4;
+   */
+  inputSchema: string;
+
+  /**
+   * True refuses a schema that the service cannot check as a whole. Default false.
+   *
+   * @generated from field: optional bool strict = 5;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.MessageTool.
+ * Use `create(MessageToolSchema)` to create a new message.
+ */
+export declare const MessageToolSchema: GenMessage<MessageTool>;
+
+/**
+ * Which tools an answer may ask for.
+ *
+ * @generated from message chorus.v1.MessageToolChoice
+ */
+export declare type MessageToolChoice = Message<"chorus.v1.MessageToolChoice"> & {
+  /**
+   * Whether the answer asks for tools. Required.
+   *
+   * @generated from field: chorus.v1.MessageToolChoiceType type = 1;
+   */
+  type: MessageToolChoiceType;
+
+  /**
+   * Name of the tool; only with `tool`.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * True allows one call at a time. Default false.
+   *
+   * @generated from field: bool disable_parallel_tool_use = 3;
+   */
+  disableParallelToolUse: boolean;
+};
+
+/**
+ * Describes the message chorus.v1.MessageToolChoice.
+ * Use `create(MessageToolChoiceSchema)` to create a new message.
+ */
+export declare const MessageToolChoiceSchema: GenMessage<MessageToolChoice>;
 
 /**
  * How much a model may think. It limits the effort; the answer never has thoughts.
@@ -582,6 +765,20 @@ export declare type CreateMessageRequest = Message<"chorus.v1.CreateMessageReque
    * @generated from field: string service_tier = 14;
    */
   serviceTier: string;
+
+  /**
+   * Functions that the answer may ask for: at most 128.
+   *
+   * @generated from field: repeated chorus.v1.MessageTool tools = 15;
+   */
+  tools: MessageTool[];
+
+  /**
+   * Whether the answer may ask for tools. Default `auto`.
+   *
+   * @generated from field: chorus.v1.MessageToolChoice tool_choice = 16;
+   */
+  toolChoice?: MessageToolChoice | undefined;
 };
 
 /**
@@ -645,18 +842,39 @@ export declare const MessageUsageSchema: GenMessage<MessageUsage>;
  */
 export declare type AnswerBlock = Message<"chorus.v1.AnswerBlock"> & {
   /**
-   * Always `text`.
+   * `text` or `tool_use`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The text.
+   * The text; only with `text`.
    *
    * @generated from field: optional string text = 2;
    */
   text?: string | undefined;
+
+  /**
+   * Identifier of the call; only with `tool_use`.
+   *
+   * @generated from field: optional string id = 3;
+   */
+  id?: string | undefined;
+
+  /**
+   * Name of the tool; only with `tool_use`.
+   *
+   * @generated from field: optional string name = 4;
+   */
+  name?: string | undefined;
+
+  /**
+   * The arguments, an object, as JSON text; only with `tool_use`. At the start of a streamed block it is empty.
+   *
+   * @generated from field: optional string input = 5;
+   */
+  input?: string | undefined;
 };
 
 /**
@@ -748,7 +966,7 @@ export declare const MessageAnswerSchema: GenMessage<MessageAnswer>;
  */
 export declare type MessageDelta = Message<"chorus.v1.MessageDelta"> & {
   /**
-   * In `content_block_delta`, always `text_delta`.
+   * In `content_block_delta`: `text_delta` or `input_json_delta`.
    *
    * @generated from field: optional string type = 1;
    */
@@ -774,6 +992,13 @@ export declare type MessageDelta = Message<"chorus.v1.MessageDelta"> & {
    * @generated from field: optional string stop_sequence = 4;
    */
   stopSequence?: string | undefined;
+
+  /**
+   * In `input_json_delta`: a part of the JSON text of the arguments.
+   *
+   * @generated from field: optional string partial_json = 5;
+   */
+  partialJson?: string | undefined;
 };
 
 /**
@@ -1022,6 +1247,53 @@ export enum MessageRole {
 export declare const MessageRoleSchema: GenEnum<MessageRole>;
 
 /**
+ * Whether an answer may, must or must not ask for tools.
+ *
+ * @generated from enum chorus.v1.MessageToolChoiceType
+ */
+export enum MessageToolChoiceType {
+  /**
+   * Not allowed in a request.
+   *
+   * @generated from enum value: MESSAGE_TOOL_CHOICE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The service chooses.
+   *
+   * @generated from enum value: MESSAGE_TOOL_CHOICE_TYPE_AUTO = 1;
+   */
+  AUTO = 1,
+
+  /**
+   * The answer has at least one call.
+   *
+   * @generated from enum value: MESSAGE_TOOL_CHOICE_TYPE_ANY = 2;
+   */
+  ANY = 2,
+
+  /**
+   * The answer calls the tool `name`.
+   *
+   * @generated from enum value: MESSAGE_TOOL_CHOICE_TYPE_TOOL = 3;
+   */
+  TOOL = 3,
+
+  /**
+   * The answer is text.
+   *
+   * @generated from enum value: MESSAGE_TOOL_CHOICE_TYPE_NONE = 4;
+   */
+  NONE = 4,
+}
+
+/**
+ * Describes the enum chorus.v1.MessageToolChoiceType.
+ */
+export declare const MessageToolChoiceTypeSchema: GenEnum<MessageToolChoiceType>;
+
+/**
  * Whether a model may think before it answers.
  *
  * @generated from enum chorus.v1.ThinkingType
@@ -1155,6 +1427,13 @@ export enum MessageStopReason {
    * @generated from enum value: MESSAGE_STOP_REASON_REFUSAL = 4;
    */
   REFUSAL = 4,
+
+  /**
+   * The answer asks for tools: run each call of it, and send the results.
+   *
+   * @generated from enum value: MESSAGE_STOP_REASON_TOOL_USE = 5;
+   */
+  TOOL_USE = 5,
 }
 
 /**

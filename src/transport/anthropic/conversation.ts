@@ -5,10 +5,13 @@ import {
   type Message,
   MessageSchema,
   Role,
+  type ToolCall,
+  ToolCallSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import {
   type CreateMessageRequest,
   type MessageBlock,
+  type MessageBlock_ToolResult,
   MessageRole,
   type MessageSource,
 } from "../../../gen/chorus/v1/messages_pb.js";
@@ -34,7 +37,7 @@ const ROLES: Readonly<Record<MessageRole, Role>> = {
 /** The messages, files and instructions of a request. @throws Failure naming the block that is not possible there */
 export function readConversation({ messages, system }: CreateMessageRequest): Conversation {
   const reader = new Reader();
-  for (const [i, { role, content }] of messages.entries()) reader.add(`messages[${i}].content`, role, content);
+  for (const [i, { role, content }] of messages.entries()) reader.add(`messages[${i}]`, role, content);
   const instructions = system.map((block, i) => textOf(block, `system[${i}]`)).join("\n\n");
   return { ...reader, system: instructions };
 }
@@ -44,18 +47,46 @@ class Reader {
   readonly attachments: Attachment[] = [];
   readonly names: (readonly [field: string, member: string])[] = [];
 
-  /** @param path of the content */
+  /** Adds a message. The results of calls in it become messages of their own. @param path of the message */
   add(path: string, role: MessageRole, content: readonly MessageBlock[]): void {
     const texts: string[] = [];
+    const toolCalls: ToolCall[] = [];
+    let hasResults = false;
     for (const [j, { block }] of content.entries()) {
-      const at = `${path}[${j}]`;
+      const at = `${path}.content[${j}]`;
       if (block.case === undefined) continue;
-      if (isOfUser(block.case) && role !== MessageRole.USER)
-        throw invalid(at, `${at} must be text: only the role "user" may send files.`);
-      const text = this.#read(block, at);
-      if (text !== "") texts.push(text);
+      checkRole(block.case, role, at);
+      if (block.case === "toolUse") {
+        const { id, name, input } = block.value;
+        const field = `messages[${this.messages.length}].tool_calls[${toolCalls.length}]`;
+        this.names.push([field, at], [`${field}.arguments`, `${at}.input`]);
+        toolCalls.push(create(ToolCallSchema, { id, name, arguments: input }));
+      } else if (block.case === "toolResult") {
+        this.#addResult(block.value, at);
+        hasResults = true;
+      } else {
+        const text = this.#read(block, at);
+        if (text !== "") texts.push(text);
+      }
     }
-    this.messages.push(create(MessageSchema, { role: ROLES[role], content: texts.join("\n") }));
+    if (hasResults && texts.length === 0) return;
+    this.names.push([`messages[${this.messages.length}]`, path]);
+    this.messages.push(create(MessageSchema, { role: ROLES[role], content: texts.join("\n"), toolCalls }));
+  }
+
+  #addResult({ toolUseId, content, isError }: MessageBlock_ToolResult, at: string): void {
+    const texts = content.map(({ block }, i) => {
+      if (block.case === undefined) return "";
+      const inner = `${at}.content[${i}]`;
+      if (block.case === "toolUse" || block.case === "toolResult")
+        throw invalid(`${inner}.type`, `${inner}.type must be "text", "image", "document" or "search_result".`);
+      return this.#read(block, inner);
+    });
+    const text = texts.filter((each) => each !== "").join("\n");
+    const field = `messages[${this.messages.length}]`;
+    this.names.push([field, at], [`${field}.tool_call_id`, `${at}.tool_use_id`]);
+    const result = isError ? `The call failed. ${text}`.trim() : text;
+    this.messages.push(create(MessageSchema, { role: Role.TOOL, content: result, toolCallId: toolUseId }));
   }
 
   /** Reads a block. @returns what is text of it */
@@ -90,8 +121,14 @@ class Reader {
 }
 
 /** Blocks that only users send. */
-function isOfUser(name: Block["case"]): boolean {
-  return name === "image" || name === "document" || name === "searchResult";
+const OF_USER: ReadonlySet<Block["case"]> = new Set(["image", "document", "searchResult", "toolResult"]);
+
+/** @throws Failure if a block is not possible in a message of the role */
+function checkRole(kind: Block["case"], role: MessageRole, at: string): void {
+  if (OF_USER.has(kind) && role !== MessageRole.USER)
+    throw invalid(at, `${at} is only possible in a message of the role "user".`);
+  if (kind === "toolUse" && role !== MessageRole.ASSISTANT)
+    throw invalid(at, `${at} is only possible in a message of the role "assistant".`);
 }
 
 function bytesOf(from: MessageSource | undefined, at: string): { mediaType: string; data: Uint8Array } {

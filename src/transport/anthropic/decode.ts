@@ -21,6 +21,8 @@ import { addUnknown, type UnknownMembers } from "../call/unknown-members.ts";
 import { decodeForeign, notSupported } from "../rest/decode.ts";
 import { readConversation } from "./conversation.ts";
 import { effortOf } from "./effort.ts";
+import { THREAD } from "./failure.ts";
+import { readTools } from "./tools.ts";
 import { userOf } from "./user.ts";
 
 /** What a request in Anthropic's format asks for beyond a `GenerateRequest`. */
@@ -30,7 +32,7 @@ export interface MessageTerms extends ForeignTerms {
 }
 
 /** Members without which the answer would be another one. */
-const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo", "tools"]);
+const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo", THREAD]);
 
 /** A hint, which can stand at any depth. */
 const HINT = /(?:^|\.)cache_control$/;
@@ -61,6 +63,7 @@ function requestOf(body: CreateMessageRequest) {
     throw invalid("output_format", "output_format and output_config.format mean the same. Send only one of them.");
   const format = outputFormat ?? outputConfig?.format;
   const { messages, attachments, system, names } = readConversation(body);
+  const toolNames: [field: string, member: string][] = [];
   const last = messages.at(-1);
   const notices = noEffect(body);
   const user = userOf(body.metadata?.userId ?? "", notices);
@@ -74,8 +77,11 @@ function requestOf(body: CreateMessageRequest) {
     system,
     user,
     effort: effortOf(body),
+    ...readTools(body, toolNames),
     stopSequences: body.stopSequences,
-    ...(last?.role === Role.ASSISTANT && last.content !== "" ? { continueLastMessage: true } : {}),
+    ...(last?.role === Role.ASSISTANT && last.content !== "" && last.toolCalls.length === 0
+      ? { continueLastMessage: true }
+      : {}),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxTokens === undefined ? {} : { maxTokens: Math.min(maxTokens, MAX_OUTPUT_TOKENS) }),
     ...(format ? { responseFormat: create(ResponseFormatSchema, { format: jsonSchema(format) }) } : {}),
@@ -91,6 +97,7 @@ function requestOf(body: CreateMessageRequest) {
       ["response_format", outputFormat ? "output_format" : "output_config.format"],
       ["continue", `messages[${body.messages.length - 1}]`],
       ...names,
+      ...toolNames,
     ],
   };
   return { request, terms };

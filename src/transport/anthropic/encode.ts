@@ -16,17 +16,18 @@ const STOPS: Readonly<Record<FinishReason, MessageStopReason>> = {
   [FinishReason.STOP]: MessageStopReason.END_TURN,
   [FinishReason.LENGTH]: MessageStopReason.MAX_TOKENS,
   [FinishReason.CONTENT_FILTER]: MessageStopReason.REFUSAL,
-  [FinishReason.TOOL_CALLS]: MessageStopReason.END_TURN,
+  [FinishReason.TOOL_CALLS]: MessageStopReason.TOOL_USE,
 };
 
 export function messageJson(answer: GenerateResponse, { model }: ForeignTerms): string {
   const text = contentOf(answer);
+  const calls = answer.toolCalls.map(({ id, name, arguments: input }) => ({ type: "tool_use", id, name, input }));
   const message = create(MessageAnswerSchema, {
     id: answer.id,
     type: "message",
     role: MessageRole.ASSISTANT,
     model,
-    content: text === "" ? [] : [{ type: "text", text }],
+    content: text === "" ? calls : [{ type: "text", text }, ...calls],
     stopReason: stopReasonOf(answer),
     usage: usageOf(answer),
     notices: noticesOf(answer),

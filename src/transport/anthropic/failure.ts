@@ -21,6 +21,14 @@ const TYPES: Readonly<Record<number, string>> = {
   529: "overloaded_error",
 };
 
+/**
+ * The member that lets Anthropic store a conversation, which the service does not do. Clients that send it by default,
+ * such as the tool runner of `@anthropic-ai/sdk`, send the whole conversation once they read `DETAILS`.
+ */
+export const THREAD = "thread";
+
+const DETAILS = { error_code: "thread_unsupported_request", unsupported: [THREAD] };
+
 /** Statuses that differ from the table of failures: in Anthropic's API, an overloaded service has 529. */
 const STATUSES: Readonly<Partial<Record<FailureKind, number>>> = { overloaded: 529 };
 
@@ -38,7 +46,11 @@ export function anthropicFailureJson(failure: Failure, requestId: string): strin
   const type = TYPES[statusOf(failure)] ?? "invalid_request_error";
   const more = failure.kind === "not_found" ? " Of Anthropic's API, the service has /v1/messages and /v1/models." : "";
   const { field = "", message } = failure;
-  const error = { type, message: `${message.includes(field) ? "" : `${field}: `}${message}${more}` };
+  const error = {
+    type,
+    message: `${message.includes(field) ? "" : `${field}: `}${message}${more}`,
+    ...(field === THREAD ? { details: DETAILS } : {}),
+  };
   return JSON.stringify({ type: "error", error, request_id: requestId });
 }
 

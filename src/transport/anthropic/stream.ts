@@ -1,5 +1,8 @@
-import type { StreamGenerateResponse_Done } from "../../../gen/chorus/v1/generation_pb.js";
-import { NoticeSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  NoticeSchema,
+  type StreamGenerateResponse_Done,
+  type StreamGenerateResponse_ToolCall,
+} from "../../../gen/chorus/v1/generation_pb.js";
 import { MessageStopReasonSchema, MessageUsageSchema } from "../../../gen/chorus/v1/messages_pb.js";
 import { wordOf } from "../../contract/json-names.ts";
 import { renameField } from "../call/field-names.ts";
@@ -35,8 +38,9 @@ export class MessageEvents implements EventFormat {
       case "open":
         return this.#start();
       case "trace":
-      case "tool_call":
         return "";
+      case "tool_call":
+        return `${this.#start()}${this.#close()}${this.#callOf(event.call)}`;
       case "delta":
         return `${this.#start()}${this.#openText()}${eventText(
           "content_block_delta",
@@ -70,6 +74,16 @@ export class MessageEvents implements EventFormat {
     this.#isOpen = true;
     const block = `"index":${this.#index},"content_block":{"type":"text","text":""}`;
     return `${eventText("content_block_start", block)}${this.#index === 0 ? PING : ""}`;
+  }
+
+  /** A call is a whole block, because it leaves when it is complete and checked. */
+  #callOf({ id, name, arguments: input }: StreamGenerateResponse_ToolCall): string {
+    const block = `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":{}}`;
+    const start = eventText("content_block_start", `"index":${this.#index},"content_block":${block}`);
+    const ping = this.#index === 0 ? PING : "";
+    const delta = `"index":${this.#index},"delta":{"type":"input_json_delta","partial_json":${JSON.stringify(input)}}`;
+    this.#isOpen = true;
+    return `${start}${ping}${eventText("content_block_delta", delta)}${this.#close()}`;
   }
 
   #close(): string {

@@ -27,7 +27,28 @@ describe("a member", () => {
       [{ max_tokens: 0 }, "max_tokens"],
       [{ max_tokens: "1" }, "max_tokens"],
       [{ container: "c" }, "container"],
-      [{ tools: [{ name: "f", input_schema: {} }] }, "tools"],
+      [{ tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
+      [{ tools: [{ name: "a b", input_schema: { type: "object" } }] }, "tools[0].name"],
+      [
+        {
+          tools: [
+            { type: "web_search_20250305", name: "web_search" },
+            { name: "f", input_schema: 1 },
+          ],
+        },
+        "tools[1].input_schema",
+      ],
+      [{ tool_choice: { type: "any" } }, "tool_choice"],
+      [{ tool_choice: { type: "tool" } }, "tool_choice.name"],
+      [
+        { messages: user({ type: "tool_result", tool_use_id: "t", content: "a" }) },
+        "messages[0].content[0].tool_use_id",
+      ],
+      [{ messages: user({ type: "tool_use", id: "t", name: "f", input: {} }) }, "messages[0].content[0]"],
+      [
+        { messages: [...HELLO, { role: "assistant", content: [{ type: "tool_use", id: "t", name: "f", input: {} }] }] },
+        "messages[1].content[0]",
+      ],
       [{ mcp_servers: [{ type: "url", url: "https://example.com" }] }, "mcp_servers"],
       [{ inference_geo: "eu" }, "inference_geo"],
       [{ messages: [] }, "messages"],
@@ -95,7 +116,7 @@ describe("a member", () => {
       const found = await refusal(await service.post(PATH, request));
       assert.deepEqual([found.status, found.type], [400, "invalid_request_error"], `${name}: ${found.message}`);
       assert.ok(found.message.includes(member), `${name}: ${found.message}`);
-      assert.doesNotMatch(found.message, /attachments|response_format\.\w/);
+      assert.doesNotMatch(found.message, /attachments|response_format\.\w|tool_call|parameters/);
       // The same in a body that a thread reads.
       const large = await refusal(await service.post(PATH, { ...request, note: "a".repeat(20_000) }));
       assert.deepEqual([large.status, large.message], [400, found.message], name);
