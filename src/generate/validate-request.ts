@@ -14,7 +14,7 @@ import { checkTags, checkUser, type Tags } from "../contract/subjects.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
-import { checkSchema } from "../engine/structured/check-schema.ts";
+import { checkSchema, type SchemaRules } from "../engine/structured/check-schema.ts";
 import type { Message, ToolResult, Tools } from "../models/port/model.ts";
 import { CallNames, checkCalls, checkTools, toolNotices } from "./validate-tools.ts";
 
@@ -57,7 +57,10 @@ export interface ReadOptions {
   readonly streamed: boolean;
   /** Whether the request has an idempotency key that counts. */
   readonly isRepeatable: boolean;
-  /** Whether the request came in the format of another API, which may have any number of messages. */
+  /**
+   * Whether the request came in the format of another API. It may have any number of messages, and a JSON Schema whose
+   * objects can be null.
+   */
   readonly isForeign?: boolean;
 }
 
@@ -86,6 +89,8 @@ export interface CheckedRequest {
   tags: Tags;
 }
 
+const FOREIGN_SCHEMA: SchemaRules = { path: "response_format.schema", nullableObjects: true };
+
 /**
  * Validates a request in the order of the contract: its fields, their combination, then the JSON Schema.
  * @throws Failure that names the field. The message never quotes the request.
@@ -101,7 +106,7 @@ export function checkRequest(request: GenerateRequest, { streamed, isForeign }: 
       message: "response_format.schema is required with json_schema. Add a JSON Schema whose root is an object.",
     });
   }
-  if (schema !== undefined) checkSchema(schema);
+  if (schema !== undefined) checkSchema(schema, isForeign ? FOREIGN_SCHEMA : undefined);
   return {
     conversation: conversation(request),
     promptField: request.prompt === "" ? "messages" : "prompt",

@@ -111,14 +111,6 @@ describe.each(Object.keys(CLIENTS))("%s", (name) => {
     assert.match(message, /No model could answer/);
   });
 
-  test.skipIf(/anthropic/i.test(name))("reads which parameter is not supported", async ({ connect, vendor }) => {
-    const { client } = connect(name);
-    const { status, text } = await refusalOf(client, client.withTool("Hello"));
-    assert.equal(status, 400);
-    assert.match(text, /tools is not supported/);
-    assert.equal(vendor.calls.length, 0);
-  });
-
   test("is refused for a bad key and for lack of credit", async ({ connect, database: { pool } }) => {
     const { client } = connect(name, "ck_unknown");
     assert.equal((await refusalOf(client, client.ask("Hello"))).status, 401);

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FinishReason, Notice, Role } from "./generation_pb.js";
+import type { FinishReason, Notice, Role, ToolMode } from "./generation_pb.js";
 
 /**
  * Describes the file chorus/v1/chat.proto.
@@ -46,6 +46,14 @@ export declare type ChatPart = Message<"chorus.v1.ChatPart"> & {
      */
     value: ChatPart_File;
     case: "file";
+  } | {
+    /**
+     * A refusal, which counts as text; from messages of the role `assistant`.
+     *
+     * @generated from field: chorus.v1.ChatPart.Refusal refusal = 4;
+     */
+    value: ChatPart_Refusal;
+    case: "refusal";
   } | { case: undefined; value?: undefined };
 };
 
@@ -109,7 +117,7 @@ export declare type ChatPart_Image_Source = Message<"chorus.v1.ChatPart.Image.So
   url: string;
 
   /**
-   * Must be `auto`.
+   * Without effect.
    *
    * @generated from field: string detail = 2;
    */
@@ -170,6 +178,108 @@ export declare type ChatPart_File_Source = Message<"chorus.v1.ChatPart.File.Sour
 export declare const ChatPart_File_SourceSchema: GenMessage<ChatPart_File_Source>;
 
 /**
+ * What an earlier answer refused.
+ *
+ * @generated from message chorus.v1.ChatPart.Refusal
+ */
+export declare type ChatPart_Refusal = Message<"chorus.v1.ChatPart.Refusal"> & {
+  /**
+   * The text.
+   *
+   * @generated from field: string refusal = 1;
+   */
+  refusal: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatPart.Refusal.
+ * Use `create(ChatPart_RefusalSchema)` to create a new message.
+ */
+export declare const ChatPart_RefusalSchema: GenMessage<ChatPart_Refusal>;
+
+/**
+ * A call that an earlier answer asked for.
+ *
+ * @generated from message chorus.v1.ChatMessageCall
+ */
+export declare type ChatMessageCall = Message<"chorus.v1.ChatMessageCall"> & {
+  /**
+   * Kind of the call. Required.
+   *
+   * @generated from oneof chorus.v1.ChatMessageCall.call
+   */
+  call: {
+    /**
+     * A call of a function.
+     *
+     * @generated from field: chorus.v1.ChatMessageCall.Function function = 1;
+     */
+    value: ChatMessageCall_Function;
+    case: "function";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.
+ * Use `create(ChatMessageCallSchema)` to create a new message.
+ */
+export declare const ChatMessageCallSchema: GenMessage<ChatMessageCall>;
+
+/**
+ * A call of a function.
+ *
+ * @generated from message chorus.v1.ChatMessageCall.Function
+ */
+export declare type ChatMessageCall_Function = Message<"chorus.v1.ChatMessageCall.Function"> & {
+  /**
+   * Identifier of the call. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name and arguments. Required.
+   *
+   * @generated from field: chorus.v1.ChatMessageCall.Function.Call function = 2;
+   */
+  function?: ChatMessageCall_Function_Call | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.Function.
+ * Use `create(ChatMessageCall_FunctionSchema)` to create a new message.
+ */
+export declare const ChatMessageCall_FunctionSchema: GenMessage<ChatMessageCall_Function>;
+
+/**
+ * Name and arguments.
+ *
+ * @generated from message chorus.v1.ChatMessageCall.Function.Call
+ */
+export declare type ChatMessageCall_Function_Call = Message<"chorus.v1.ChatMessageCall.Function.Call"> & {
+  /**
+   * Name of the function. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The arguments: a JSON object as a string.
+   *
+   * @generated from field: string arguments = 2;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.Function.Call.
+ * Use `create(ChatMessageCall_Function_CallSchema)` to create a new message.
+ */
+export declare const ChatMessageCall_Function_CallSchema: GenMessage<ChatMessageCall_Function_Call>;
+
+/**
  * One message of a conversation.
  *
  * @generated from message chorus.v1.ChatMessage
@@ -188,6 +298,20 @@ export declare type ChatMessage = Message<"chorus.v1.ChatMessage"> & {
    * @generated from field: repeated chorus.v1.ChatPart content = 2;
    */
   content: ChatPart[];
+
+  /**
+   * The calls of an earlier answer; only with the role `assistant`. A message of the role `tool` must follow for each.
+   *
+   * @generated from field: repeated chorus.v1.ChatMessageCall tool_calls = 3;
+   */
+  toolCalls: ChatMessageCall[];
+
+  /**
+   * Identifier of the call whose result this is. Required with the role `tool`, and only possible with it.
+   *
+   * @generated from field: string tool_call_id = 4;
+   */
+  toolCallId: string;
 };
 
 /**
@@ -309,18 +433,20 @@ export declare type ChatResponseFormat_JsonSchema_Format = Message<"chorus.v1.Ch
   description: string;
 
   /**
-   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. Required.
+   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. `$ref` and `anyOf` are
+   * possible too where they can be written with these rules, as Pydantic and zod use them. Required.
    *
    * @generated from field: string schema = 3;
    */
   schema: string;
 
   /**
-   * Without effect: the answer always follows the schema.
+   * False: a schema beyond these rules is not refused; the answer is JSON that is not checked against it. A schema
+   * within the rules is always followed.
    *
-   * @generated from field: bool strict = 4;
+   * @generated from field: optional bool strict = 4;
    */
-  strict: boolean;
+  strict?: boolean | undefined;
 };
 
 /**
@@ -348,6 +474,224 @@ export declare type ChatStreamOptions = Message<"chorus.v1.ChatStreamOptions"> &
  * Use `create(ChatStreamOptionsSchema)` to create a new message.
  */
 export declare const ChatStreamOptionsSchema: GenMessage<ChatStreamOptions>;
+
+/**
+ * A tool that the answer may ask for.
+ *
+ * @generated from message chorus.v1.ChatTool
+ */
+export declare type ChatTool = Message<"chorus.v1.ChatTool"> & {
+  /**
+   * Kind of the tool. Required.
+   *
+   * @generated from oneof chorus.v1.ChatTool.tool
+   */
+  tool: {
+    /**
+     * A function of the caller.
+     *
+     * @generated from field: chorus.v1.ChatTool.Function function = 1;
+     */
+    value: ChatTool_Function;
+    case: "function";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.v1.ChatTool.
+ * Use `create(ChatToolSchema)` to create a new message.
+ */
+export declare const ChatToolSchema: GenMessage<ChatTool>;
+
+/**
+ * A function of the caller.
+ *
+ * @generated from message chorus.v1.ChatTool.Function
+ */
+export declare type ChatTool_Function = Message<"chorus.v1.ChatTool.Function"> & {
+  /**
+   * The function. Required.
+   *
+   * @generated from field: chorus.v1.ChatTool.Function.Definition function = 1;
+   */
+  function?: ChatTool_Function_Definition | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatTool.Function.
+ * Use `create(ChatTool_FunctionSchema)` to create a new message.
+ */
+export declare const ChatTool_FunctionSchema: GenMessage<ChatTool_Function>;
+
+/**
+ * Name, schema and description.
+ *
+ * @generated from message chorus.v1.ChatTool.Function.Definition
+ */
+export declare type ChatTool_Function_Definition = Message<"chorus.v1.ChatTool.Function.Definition"> & {
+  /**
+   * Name of the function, with the rules of `tools` of `/v1/generate`. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the function does and when to use it. The model sees it.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * The JSON Schema of the arguments as JSON text. Default: a function without arguments.
+   *
+   * @generated from field: string parameters = 3;
+   */
+  parameters: string;
+
+  /**
+   * True refuses a schema that the service cannot check as a whole. Default false.
+   *
+   * @generated from field: optional bool strict = 4;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatTool.Function.Definition.
+ * Use `create(ChatTool_Function_DefinitionSchema)` to create a new message.
+ */
+export declare const ChatTool_Function_DefinitionSchema: GenMessage<ChatTool_Function_Definition>;
+
+/**
+ * Which tools an answer may ask for. In JSON, a mode stands as its word in place of the object.
+ *
+ * @generated from message chorus.v1.ChatToolChoice
+ */
+export declare type ChatToolChoice = Message<"chorus.v1.ChatToolChoice"> & {
+  /**
+   * `auto`, `none` or `required`. Not in an object.
+   *
+   * @generated from field: chorus.v1.ToolMode mode = 1;
+   */
+  mode: ToolMode;
+
+  /**
+   * `function` or `allowed_tools`.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * The function that the answer must call.
+   *
+   * @generated from field: chorus.v1.ChatToolChoice.Function function = 3;
+   */
+  function?: ChatToolChoice_Function | undefined;
+
+  /**
+   * The tools that the answer may call.
+   *
+   * @generated from field: chorus.v1.ChatToolChoice.AllowedTools allowed_tools = 4;
+   */
+  allowedTools?: ChatToolChoice_AllowedTools | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.
+ * Use `create(ChatToolChoiceSchema)` to create a new message.
+ */
+export declare const ChatToolChoiceSchema: GenMessage<ChatToolChoice>;
+
+/**
+ * One function.
+ *
+ * @generated from message chorus.v1.ChatToolChoice.Function
+ */
+export declare type ChatToolChoice_Function = Message<"chorus.v1.ChatToolChoice.Function"> & {
+  /**
+   * Name of the function. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.Function.
+ * Use `create(ChatToolChoice_FunctionSchema)` to create a new message.
+ */
+export declare const ChatToolChoice_FunctionSchema: GenMessage<ChatToolChoice_Function>;
+
+/**
+ * A tool that is allowed.
+ *
+ * @generated from message chorus.v1.ChatToolChoice.Allowed
+ */
+export declare type ChatToolChoice_Allowed = Message<"chorus.v1.ChatToolChoice.Allowed"> & {
+  /**
+   * Must be `function`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * The function.
+   *
+   * @generated from field: chorus.v1.ChatToolChoice.Function function = 2;
+   */
+  function?: ChatToolChoice_Function | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.Allowed.
+ * Use `create(ChatToolChoice_AllowedSchema)` to create a new message.
+ */
+export declare const ChatToolChoice_AllowedSchema: GenMessage<ChatToolChoice_Allowed>;
+
+/**
+ * The tools that are allowed.
+ *
+ * @generated from message chorus.v1.ChatToolChoice.AllowedTools
+ */
+export declare type ChatToolChoice_AllowedTools = Message<"chorus.v1.ChatToolChoice.AllowedTools"> & {
+  /**
+   * `auto` or `required`.
+   *
+   * @generated from field: chorus.v1.ToolMode mode = 1;
+   */
+  mode: ToolMode;
+
+  /**
+   * The functions that the answer may call.
+   *
+   * @generated from field: repeated chorus.v1.ChatToolChoice.Allowed tools = 2;
+   */
+  tools: ChatToolChoice_Allowed[];
+};
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.AllowedTools.
+ * Use `create(ChatToolChoice_AllowedToolsSchema)` to create a new message.
+ */
+export declare const ChatToolChoice_AllowedToolsSchema: GenMessage<ChatToolChoice_AllowedTools>;
+
+/**
+ * How the web is searched.
+ *
+ * @generated from message chorus.v1.ChatWebSearch
+ */
+export declare type ChatWebSearch = Message<"chorus.v1.ChatWebSearch"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ChatWebSearch.
+ * Use `create(ChatWebSearchSchema)` to create a new message.
+ */
+export declare const ChatWebSearchSchema: GenMessage<ChatWebSearch>;
 
 /**
  * A conversation, and how to answer it.
@@ -455,21 +799,21 @@ export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatC
   n?: number | undefined;
 
   /**
-   * Must be 1.
+   * Without effect.
    *
    * @generated from field: optional double top_p = 15;
    */
   topP?: number | undefined;
 
   /**
-   * Must be 0.
+   * Without effect.
    *
    * @generated from field: optional double presence_penalty = 16;
    */
   presencePenalty?: number | undefined;
 
   /**
-   * Must be 0.
+   * Without effect.
    *
    * @generated from field: optional double frequency_penalty = 17;
    */
@@ -481,6 +825,41 @@ export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatC
    * @generated from field: map<string, string> metadata = 18;
    */
   metadata: { [key: string]: string };
+
+  /**
+   * How long answers are: `low` asks for short ones, `high` for detailed ones.
+   *
+   * @generated from field: chorus.v1.Verbosity verbosity = 19;
+   */
+  verbosity: Verbosity;
+
+  /**
+   * An object searches the web first, as `web_search` of `/v1/generate`. Its members have no effect.
+   *
+   * @generated from field: chorus.v1.ChatWebSearch web_search_options = 20;
+   */
+  webSearchOptions?: ChatWebSearch | undefined;
+
+  /**
+   * Functions that the answer may ask for.
+   *
+   * @generated from field: repeated chorus.v1.ChatTool tools = 21;
+   */
+  tools: ChatTool[];
+
+  /**
+   * Which tools the answer may ask for. Default `auto`.
+   *
+   * @generated from field: chorus.v1.ChatToolChoice tool_choice = 22;
+   */
+  toolChoice?: ChatToolChoice | undefined;
+
+  /**
+   * Whether the answer may ask for several calls at once. Default true.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 23;
+   */
+  parallelToolCalls?: boolean | undefined;
 };
 
 /**
@@ -558,6 +937,74 @@ export declare type ChatUsage_PromptDetails = Message<"chorus.v1.ChatUsage.Promp
 export declare const ChatUsage_PromptDetailsSchema: GenMessage<ChatUsage_PromptDetails>;
 
 /**
+ * A call that an answer asks for.
+ *
+ * @generated from message chorus.v1.ChatCall
+ */
+export declare type ChatCall = Message<"chorus.v1.ChatCall"> & {
+  /**
+   * Place of the call within the answer, from 0. Only in a stream.
+   *
+   * @generated from field: optional int32 index = 1;
+   */
+  index?: number | undefined;
+
+  /**
+   * Identifier of the call, prefix `call_`.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Always `function`.
+   *
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * Name and arguments.
+   *
+   * @generated from field: chorus.v1.ChatCall.Function function = 4;
+   */
+  function?: ChatCall_Function | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatCall.
+ * Use `create(ChatCallSchema)` to create a new message.
+ */
+export declare const ChatCallSchema: GenMessage<ChatCall>;
+
+/**
+ * Name and arguments.
+ *
+ * @generated from message chorus.v1.ChatCall.Function
+ */
+export declare type ChatCall_Function = Message<"chorus.v1.ChatCall.Function"> & {
+  /**
+   * Name of the function.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The arguments: a JSON object as a string. They are valid against the `parameters` of the tool.
+   *
+   * @generated from field: string arguments = 2;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatCall.Function.
+ * Use `create(ChatCall_FunctionSchema)` to create a new message.
+ */
+export declare const ChatCall_FunctionSchema: GenMessage<ChatCall_Function>;
+
+/**
  * The message of an answer.
  *
  * @generated from message chorus.v1.ChatAnswer
@@ -583,6 +1030,13 @@ export declare type ChatAnswer = Message<"chorus.v1.ChatAnswer"> & {
    * @generated from field: optional string refusal = 3;
    */
   refusal?: string | undefined;
+
+  /**
+   * The tool calls that the answer asks for. Left out when there are none.
+   *
+   * @generated from field: repeated chorus.v1.ChatCall tool_calls = 4;
+   */
+  toolCalls: ChatCall[];
 };
 
 /**
@@ -713,6 +1167,13 @@ export declare type ChatDelta = Message<"chorus.v1.ChatDelta"> & {
    * @generated from field: optional string content = 2;
    */
   content?: string | undefined;
+
+  /**
+   * A tool call, whole, as a list of one. Left out in other pieces.
+   *
+   * @generated from field: repeated chorus.v1.ChatCall tool_calls = 3;
+   */
+  toolCalls: ChatCall[];
 };
 
 /**
@@ -966,6 +1427,13 @@ export enum ChatRole {
    * @generated from enum value: CHAT_ROLE_ASSISTANT = 4;
    */
   ASSISTANT = 4,
+
+  /**
+   * The result of a tool call.
+   *
+   * @generated from enum value: CHAT_ROLE_TOOL = 5;
+   */
+  TOOL = 5,
 }
 
 /**
@@ -1027,6 +1495,13 @@ export enum ReasoningEffort {
    * @generated from enum value: REASONING_EFFORT_XHIGH = 6;
    */
   XHIGH = 6,
+
+  /**
+   * The same as `high`.
+   *
+   * @generated from enum value: REASONING_EFFORT_MAX = 7;
+   */
+  MAX = 7,
 }
 
 /**
@@ -1035,9 +1510,50 @@ export enum ReasoningEffort {
 export declare const ReasoningEffortSchema: GenEnum<ReasoningEffort>;
 
 /**
+ * How long answers are.
+ *
+ * @generated from enum chorus.v1.Verbosity
+ */
+export enum Verbosity {
+  /**
+   * The same as `medium`.
+   *
+   * @generated from enum value: VERBOSITY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Short answers.
+   *
+   * @generated from enum value: VERBOSITY_LOW = 1;
+   */
+  LOW = 1,
+
+  /**
+   * As long as the question needs.
+   *
+   * @generated from enum value: VERBOSITY_MEDIUM = 2;
+   */
+  MEDIUM = 2,
+
+  /**
+   * Detailed answers.
+   *
+   * @generated from enum value: VERBOSITY_HIGH = 3;
+   */
+  HIGH = 3,
+}
+
+/**
+ * Describes the enum chorus.v1.Verbosity.
+ */
+export declare const VerbositySchema: GenEnum<Verbosity>;
+
+/**
  * Answers conversations in the format of OpenAI's API, for clients that were written for it. Only the public listener
- * serves it, as JSON. Each request becomes a `GenerateRequest` with the same limits, checks and price. A parameter that
- * the service does not support is refused with the status 400 and its name, unless its value is null, false or empty.
+ * serves it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. A parameter that would
+ * change the answer and is not supported is refused with the status 400 and its name. Any other one without effect is
+ * named in a notice, also in the header `X-Chorus-Notice`, unless its value asks for nothing.
  *
  * @generated from service chorus.v1.ChatService
  */

@@ -11,7 +11,7 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.js"
  * Describes the file chorus/v1/chat.proto.
  */
 export const file_chorus_v1_chat = /*@__PURE__*/
-  fileDesc("ChRjaG9ydXMvdjEvY2hhdC5wcm90bxIJY2hvcnVzLnYxIqkDCghDaGF0UGFydBIoCgR0ZXh0GAEgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LlRleHRIABIuCglpbWFnZV91cmwYAiABKAsyGS5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2VIABIoCgRmaWxlGAMgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LkZpbGVIABocCgRUZXh0EhQKBHRleHQYASABKAlCBpKCGQIQARpzCgVJbWFnZRI7CglpbWFnZV91cmwYASABKAsyIC5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2UuU291cmNlQgaSghkCEAEaLQoGU291cmNlEhMKA3VybBgBIAEoCUIGkoIZAhABEg4KBmRldGFpbBgCIAEoCRp0CgRGaWxlEjUKBGZpbGUYASABKAsyHy5jaG9ydXMudjEuQ2hhdFBhcnQuRmlsZS5Tb3VyY2VCBpKCGQIQARo1CgZTb3VyY2USGQoJZmlsZV9kYXRhGAEgASgJQgaSghkCEAESEAoIZmlsZW5hbWUYAiABKAlCEAoEcGFydBIIkoIZBHR5cGUiZgoLQ2hhdE1lc3NhZ2USKQoEcm9sZRgBIAEoDjITLmNob3J1cy52MS5DaGF0Um9sZUIGkoIZAhABEiwKB2NvbnRlbnQYAiADKAsyEy5jaG9ydXMudjEuQ2hhdFBhcnRCBpKCGQIwASKmAwoSQ2hhdFJlc3BvbnNlRm9ybWF0EjIKBHRleHQYASABKAsyIi5jaG9ydXMudjEuQ2hhdFJlc3BvbnNlRm9ybWF0LlRleHRIABI/Cgtqc29uX29iamVjdBgCIAEoCzIoLmNob3J1cy52MS5DaGF0UmVzcG9uc2VGb3JtYXQuSnNvbk9iamVjdEgAEj8KC2pzb25fc2NoZW1hGAMgASgLMiguY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdC5Kc29uU2NoZW1hSAAaBgoEVGV4dBoMCgpKc29uT2JqZWN0Gq8BCgpKc29uU2NoZW1hEkwKC2pzb25fc2NoZW1hGAEgASgLMi8uY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdC5Kc29uU2NoZW1hLkZvcm1hdEIGkoIZAhABGlMKBkZvcm1hdBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhYKBnNjaGVtYRgDIAEoCUIGkoIZAggBEg4KBnN0cmljdBgEIAEoCEISCgZmb3JtYXQSCJKCGQR0eXBlIioKEUNoYXRTdHJlYW1PcHRpb25zEhUKDWluY2x1ZGVfdXNhZ2UYASABKAgikgYKG0NyZWF0ZUNoYXRDb21wbGV0aW9uUmVxdWVzdBIwCghtZXNzYWdlcxgBIAMoCzIWLmNob3J1cy52MS5DaGF0TWVzc2FnZUIGkoIZAhABEg0KBW1vZGVsGAIgASgJEg4KBnN0cmVhbRgDIAEoCBI0Cg5zdHJlYW1fb3B0aW9ucxgEIAEoCzIcLmNob3J1cy52MS5DaGF0U3RyZWFtT3B0aW9ucxIiChVtYXhfY29tcGxldGlvbl90b2tlbnMYBSABKAVIAIgBARIXCgptYXhfdG9rZW5zGAYgASgFSAGIAQESGAoLdGVtcGVyYXR1cmUYByABKAFIAogBARIUCgRzdG9wGAggAygJQgaSghkCMAESNgoPcmVzcG9uc2VfZm9ybWF0GAkgASgLMh0uY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdBI0ChByZWFzb25pbmdfZWZmb3J0GAogASgOMhouY2hvcnVzLnYxLlJlYXNvbmluZ0VmZm9ydBIMCgR1c2VyGAsgASgJEhkKEXNhZmV0eV9pZGVudGlmaWVyGAwgASgJEhgKEHByb21wdF9jYWNoZV9rZXkYDSABKAkSDgoBbhgOIAEoBUgDiAEBEhIKBXRvcF9wGA8gASgBSASIAQESHQoQcHJlc2VuY2VfcGVuYWx0eRgQIAEoAUgFiAEBEh4KEWZyZXF1ZW5jeV9wZW5hbHR5GBEgASgBSAaIAQESRgoIbWV0YWRhdGEYEiADKAsyNC5jaG9ydXMudjEuQ3JlYXRlQ2hhdENvbXBsZXRpb25SZXF1ZXN0Lk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhgKFl9tYXhfY29tcGxldGlvbl90b2tlbnNCDQoLX21heF90b2tlbnNCDgoMX3RlbXBlcmF0dXJlQgQKAl9uQggKBl90b3BfcEITChFfcHJlc2VuY2VfcGVuYWx0eUIUChJfZnJlcXVlbmN5X3BlbmFsdHkizwEKCUNoYXRVc2FnZRIVCg1wcm9tcHRfdG9rZW5zGAEgASgFEhkKEWNvbXBsZXRpb25fdG9rZW5zGAIgASgFEhQKDHRvdGFsX3Rva2VucxgDIAEoBRJBChVwcm9tcHRfdG9rZW5zX2RldGFpbHMYBCABKAsyIi5jaG9ydXMudjEuQ2hhdFVzYWdlLlByb21wdERldGFpbHMSDwoHY3JlZGl0cxgFIAEoARomCg1Qcm9tcHREZXRhaWxzEhUKDWNhY2hlZF90b2tlbnMYASABKAUiZgoKQ2hhdEFuc3dlchIdCgRyb2xlGAEgASgOMg8uY2hvcnVzLnYxLlJvbGUSDwoHY29udGVudBgCIAEoCRIcCgdyZWZ1c2FsGAMgASgJQgaSghkCGAFIAIgBAUIKCghfcmVmdXNhbCKfAQoKQ2hhdENob2ljZRINCgVpbmRleBgBIAEoBRImCgdtZXNzYWdlGAIgASgLMhUuY2hvcnVzLnYxLkNoYXRBbnN3ZXISHQoIbG9ncHJvYnMYAyABKAlCBpKCGQIYAUgAiAEBEi4KDWZpbmlzaF9yZWFzb24YBCABKA4yFy5jaG9ydXMudjEuRmluaXNoUmVhc29uQgsKCV9sb2dwcm9icyK9AQoOQ2hhdENvbXBsZXRpb24SCgoCaWQYASABKAkSDgoGb2JqZWN0GAIgASgJEg8KB2NyZWF0ZWQYAyABKAMSDQoFbW9kZWwYBCABKAkSJgoHY2hvaWNlcxgFIAMoCzIVLmNob3J1cy52MS5DaGF0Q2hvaWNlEiMKBXVzYWdlGAYgASgLMhQuY2hvcnVzLnYxLkNoYXRVc2FnZRIiCgdub3RpY2VzGAcgAygLMhEuY2hvcnVzLnYxLk5vdGljZSJaCglDaGF0RGVsdGESIgoEcm9sZRgBIAEoDjIPLmNob3J1cy52MS5Sb2xlSACIAQESFAoHY29udGVudBgCIAEoCUgBiAEBQgcKBV9yb2xlQgoKCF9jb250ZW50IsABCg9DaGF0Q2h1bmtDaG9pY2USDQoFaW5kZXgYASABKAUSIwoFZGVsdGEYAiABKAsyFC5jaG9ydXMudjEuQ2hhdERlbHRhEh0KCGxvZ3Byb2JzGAMgASgJQgaSghkCGAFIAIgBARI7Cg1maW5pc2hfcmVhc29uGAQgASgOMhcuY2hvcnVzLnYxLkZpbmlzaFJlYXNvbkIGkoIZAhgBSAGIAQFCCwoJX2xvZ3Byb2JzQhAKDl9maW5pc2hfcmVhc29uItYBChNDaGF0Q29tcGxldGlvbkNodW5rEgoKAmlkGAEgASgJEg4KBm9iamVjdBgCIAEoCRIPCgdjcmVhdGVkGAMgASgDEg0KBW1vZGVsGAQgASgJEisKB2Nob2ljZXMYBSADKAsyGi5jaG9ydXMudjEuQ2hhdENodW5rQ2hvaWNlEigKBXVzYWdlGAYgASgLMhQuY2hvcnVzLnYxLkNoYXRVc2FnZUgAiAEBEiIKB25vdGljZXMYByADKAsyES5jaG9ydXMudjEuTm90aWNlQggKBl91c2FnZSITChFMaXN0TW9kZWxzUmVxdWVzdCJGCgVNb2RlbBIKCgJpZBgBIAEoCRIOCgZvYmplY3QYAiABKAkSDwoHY3JlYXRlZBgDIAEoAxIQCghvd25lZF9ieRgEIAEoCSJEChJMaXN0TW9kZWxzUmVzcG9uc2USDgoGb2JqZWN0GAEgASgJEh4KBGRhdGEYAiADKAsyEC5jaG9ydXMudjEuTW9kZWwiIAoPR2V0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJKoEBCghDaGF0Um9sZRIZChVDSEFUX1JPTEVfVU5TUEVDSUZJRUQQABIUChBDSEFUX1JPTEVfU1lTVEVNEAESFwoTQ0hBVF9ST0xFX0RFVkVMT1BFUhACEhIKDkNIQVRfUk9MRV9VU0VSEAMSFwoTQ0hBVF9ST0xFX0FTU0lTVEFOVBAEKtoBCg9SZWFzb25pbmdFZmZvcnQSIAocUkVBU09OSU5HX0VGRk9SVF9VTlNQRUNJRklFRBAAEhkKFVJFQVNPTklOR19FRkZPUlRfTk9ORRABEhwKGFJFQVNPTklOR19FRkZPUlRfTUlOSU1BTBACEhgKFFJFQVNPTklOR19FRkZPUlRfTE9XEAMSGwoXUkVBU09OSU5HX0VGRk9SVF9NRURJVU0QBBIZChVSRUFTT05JTkdfRUZGT1JUX0hJR0gQBRIaChZSRUFTT05JTkdfRUZGT1JUX1hISUdIEAYy0gMKC0NoYXRTZXJ2aWNlEn4KFENyZWF0ZUNoYXRDb21wbGV0aW9uEiYuY2hvcnVzLnYxLkNyZWF0ZUNoYXRDb21wbGV0aW9uUmVxdWVzdBoZLmNob3J1cy52MS5DaGF0Q29tcGxldGlvbiIjmIIZAYLT5JMCGToBKiIUL3YxL2NoYXQvY29tcGxldGlvbnMShQEKFFN0cmVhbUNoYXRDb21wbGV0aW9uEiYuY2hvcnVzLnYxLkNyZWF0ZUNoYXRDb21wbGV0aW9uUmVxdWVzdBoeLmNob3J1cy52MS5DaGF0Q29tcGxldGlvbkNodW5rIiOYghkBgtPkkwIZOgEqIhQvdjEvY2hhdC9jb21wbGV0aW9uczABEmEKCkxpc3RNb2RlbHMSHC5jaG9ydXMudjEuTGlzdE1vZGVsc1JlcXVlc3QaHS5jaG9ydXMudjEuTGlzdE1vZGVsc1Jlc3BvbnNlIhaYghkBgtPkkwIMEgovdjEvbW9kZWxzElgKCEdldE1vZGVsEhouY2hvcnVzLnYxLkdldE1vZGVsUmVxdWVzdBoQLmNob3J1cy52MS5Nb2RlbCIemIIZAYLT5JMCFBISL3YxL21vZGVscy97bW9kZWx9YgZwcm90bzM", [file_chorus_v1_generation, file_chorus_v1_options, file_google_api_annotations]);
+  fileDesc("ChRjaG9ydXMvdjEvY2hhdC5wcm90bxIJY2hvcnVzLnYxIv0DCghDaGF0UGFydBIoCgR0ZXh0GAEgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LlRleHRIABIuCglpbWFnZV91cmwYAiABKAsyGS5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2VIABIoCgRmaWxlGAMgASgLMhguY2hvcnVzLnYxLkNoYXRQYXJ0LkZpbGVIABIuCgdyZWZ1c2FsGAQgASgLMhsuY2hvcnVzLnYxLkNoYXRQYXJ0LlJlZnVzYWxIABocCgRUZXh0EhQKBHRleHQYASABKAlCBpKCGQIQARpzCgVJbWFnZRI7CglpbWFnZV91cmwYASABKAsyIC5jaG9ydXMudjEuQ2hhdFBhcnQuSW1hZ2UuU291cmNlQgaSghkCEAEaLQoGU291cmNlEhMKA3VybBgBIAEoCUIGkoIZAhABEg4KBmRldGFpbBgCIAEoCRp0CgRGaWxlEjUKBGZpbGUYASABKAsyHy5jaG9ydXMudjEuQ2hhdFBhcnQuRmlsZS5Tb3VyY2VCBpKCGQIQARo1CgZTb3VyY2USGQoJZmlsZV9kYXRhGAEgASgJQgaSghkCEAESEAoIZmlsZW5hbWUYAiABKAkaIgoHUmVmdXNhbBIXCgdyZWZ1c2FsGAEgASgJQgaSghkCEAFCEAoEcGFydBIIkoIZBHR5cGUi8gEKD0NoYXRNZXNzYWdlQ2FsbBI3CghmdW5jdGlvbhgBIAEoCzIjLmNob3J1cy52MS5DaGF0TWVzc2FnZUNhbGwuRnVuY3Rpb25IABqTAQoIRnVuY3Rpb24SEgoCaWQYASABKAlCBpKCGQIQARJCCghmdW5jdGlvbhgCIAEoCzIoLmNob3J1cy52MS5DaGF0TWVzc2FnZUNhbGwuRnVuY3Rpb24uQ2FsbEIGkoIZAhABGi8KBENhbGwSFAoEbmFtZRgBIAEoCUIGkoIZAhABEhEKCWFyZ3VtZW50cxgCIAEoCUIQCgRjYWxsEgiSghkEdHlwZSKsAQoLQ2hhdE1lc3NhZ2USKQoEcm9sZRgBIAEoDjITLmNob3J1cy52MS5DaGF0Um9sZUIGkoIZAhABEiwKB2NvbnRlbnQYAiADKAsyEy5jaG9ydXMudjEuQ2hhdFBhcnRCBpKCGQIwARIuCgp0b29sX2NhbGxzGAMgAygLMhouY2hvcnVzLnYxLkNoYXRNZXNzYWdlQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkitgMKEkNoYXRSZXNwb25zZUZvcm1hdBIyCgR0ZXh0GAEgASgLMiIuY2hvcnVzLnYxLkNoYXRSZXNwb25zZUZvcm1hdC5UZXh0SAASPwoLanNvbl9vYmplY3QYAiABKAsyKC5jaG9ydXMudjEuQ2hhdFJlc3BvbnNlRm9ybWF0Lkpzb25PYmplY3RIABI/Cgtqc29uX3NjaGVtYRgDIAEoCzIoLmNob3J1cy52MS5DaGF0UmVzcG9uc2VGb3JtYXQuSnNvblNjaGVtYUgAGgYKBFRleHQaDAoKSnNvbk9iamVjdBq/AQoKSnNvblNjaGVtYRJMCgtqc29uX3NjaGVtYRgBIAEoCzIvLmNob3J1cy52MS5DaGF0UmVzcG9uc2VGb3JtYXQuSnNvblNjaGVtYS5Gb3JtYXRCBpKCGQIQARpjCgZGb3JtYXQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIWCgZzY2hlbWEYAyABKAlCBpKCGQIIARITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0QhIKBmZvcm1hdBIIkoIZBHR5cGUiKgoRQ2hhdFN0cmVhbU9wdGlvbnMSFQoNaW5jbHVkZV91c2FnZRgBIAEoCCKTAgoIQ2hhdFRvb2wSMAoIZnVuY3Rpb24YASABKAsyHC5jaG9ydXMudjEuQ2hhdFRvb2wuRnVuY3Rpb25IABrCAQoIRnVuY3Rpb24SQQoIZnVuY3Rpb24YASABKAsyJy5jaG9ydXMudjEuQ2hhdFRvb2wuRnVuY3Rpb24uRGVmaW5pdGlvbkIGkoIZAhABGnMKCkRlZmluaXRpb24SFAoEbmFtZRgBIAEoCUIGkoIZAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhoKCnBhcmFtZXRlcnMYAyABKAlCBpKCGQIIARITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0QhAKBHRvb2wSCJKCGQR0eXBlIpQDCg5DaGF0VG9vbENob2ljZRIhCgRtb2RlGAEgASgOMhMuY2hvcnVzLnYxLlRvb2xNb2RlEgwKBHR5cGUYAiABKAkSNAoIZnVuY3Rpb24YAyABKAsyIi5jaG9ydXMudjEuQ2hhdFRvb2xDaG9pY2UuRnVuY3Rpb24SPQoNYWxsb3dlZF90b29scxgEIAEoCzImLmNob3J1cy52MS5DaGF0VG9vbENob2ljZS5BbGxvd2VkVG9vbHMaIAoIRnVuY3Rpb24SFAoEbmFtZRgBIAEoCUIGkoIZAhABGlUKB0FsbG93ZWQSDAoEdHlwZRgBIAEoCRI8CghmdW5jdGlvbhgCIAEoCzIiLmNob3J1cy52MS5DaGF0VG9vbENob2ljZS5GdW5jdGlvbkIGkoIZAhABGmMKDEFsbG93ZWRUb29scxIhCgRtb2RlGAEgASgOMhMuY2hvcnVzLnYxLlRvb2xNb2RlEjAKBXRvb2xzGAIgAygLMiEuY2hvcnVzLnYxLkNoYXRUb29sQ2hvaWNlLkFsbG93ZWQiDwoNQ2hhdFdlYlNlYXJjaCKHCAobQ3JlYXRlQ2hhdENvbXBsZXRpb25SZXF1ZXN0EjAKCG1lc3NhZ2VzGAEgAygLMhYuY2hvcnVzLnYxLkNoYXRNZXNzYWdlQgaSghkCEAESDQoFbW9kZWwYAiABKAkSDgoGc3RyZWFtGAMgASgIEjQKDnN0cmVhbV9vcHRpb25zGAQgASgLMhwuY2hvcnVzLnYxLkNoYXRTdHJlYW1PcHRpb25zEiIKFW1heF9jb21wbGV0aW9uX3Rva2VucxgFIAEoBUgAiAEBEhcKCm1heF90b2tlbnMYBiABKAVIAYgBARIYCgt0ZW1wZXJhdHVyZRgHIAEoAUgCiAEBEhQKBHN0b3AYCCADKAlCBpKCGQIwARI2Cg9yZXNwb25zZV9mb3JtYXQYCSABKAsyHS5jaG9ydXMudjEuQ2hhdFJlc3BvbnNlRm9ybWF0EjQKEHJlYXNvbmluZ19lZmZvcnQYCiABKA4yGi5jaG9ydXMudjEuUmVhc29uaW5nRWZmb3J0EgwKBHVzZXIYCyABKAkSGQoRc2FmZXR5X2lkZW50aWZpZXIYDCABKAkSGAoQcHJvbXB0X2NhY2hlX2tleRgNIAEoCRIOCgFuGA4gASgFSAOIAQESEgoFdG9wX3AYDyABKAFIBIgBARIdChBwcmVzZW5jZV9wZW5hbHR5GBAgASgBSAWIAQESHgoRZnJlcXVlbmN5X3BlbmFsdHkYESABKAFIBogBARJGCghtZXRhZGF0YRgSIAMoCzI0LmNob3J1cy52MS5DcmVhdGVDaGF0Q29tcGxldGlvblJlcXVlc3QuTWV0YWRhdGFFbnRyeRInCgl2ZXJib3NpdHkYEyABKA4yFC5jaG9ydXMudjEuVmVyYm9zaXR5EjQKEndlYl9zZWFyY2hfb3B0aW9ucxgUIAEoCzIYLmNob3J1cy52MS5DaGF0V2ViU2VhcmNoEiIKBXRvb2xzGBUgAygLMhMuY2hvcnVzLnYxLkNoYXRUb29sEjYKC3Rvb2xfY2hvaWNlGBYgASgLMhkuY2hvcnVzLnYxLkNoYXRUb29sQ2hvaWNlQgaSghkCMAESIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgXIAEoCEgHiAEBGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIYChZfbWF4X2NvbXBsZXRpb25fdG9rZW5zQg0KC19tYXhfdG9rZW5zQg4KDF90ZW1wZXJhdHVyZUIECgJfbkIICgZfdG9wX3BCEwoRX3ByZXNlbmNlX3BlbmFsdHlCFAoSX2ZyZXF1ZW5jeV9wZW5hbHR5QhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIs8BCglDaGF0VXNhZ2USFQoNcHJvbXB0X3Rva2VucxgBIAEoBRIZChFjb21wbGV0aW9uX3Rva2VucxgCIAEoBRIUCgx0b3RhbF90b2tlbnMYAyABKAUSQQoVcHJvbXB0X3Rva2Vuc19kZXRhaWxzGAQgASgLMiIuY2hvcnVzLnYxLkNoYXRVc2FnZS5Qcm9tcHREZXRhaWxzEg8KB2NyZWRpdHMYBSABKAEaJgoNUHJvbXB0RGV0YWlscxIVCg1jYWNoZWRfdG9rZW5zGAEgASgFIp8BCghDaGF0Q2FsbBISCgVpbmRleBgBIAEoBUgAiAEBEgoKAmlkGAIgASgJEgwKBHR5cGUYAyABKAkSLgoIZnVuY3Rpb24YBCABKAsyHC5jaG9ydXMudjEuQ2hhdENhbGwuRnVuY3Rpb24aKwoIRnVuY3Rpb24SDAoEbmFtZRgBIAEoCRIRCglhcmd1bWVudHMYAiABKAlCCAoGX2luZGV4IpcBCgpDaGF0QW5zd2VyEh0KBHJvbGUYASABKA4yDy5jaG9ydXMudjEuUm9sZRIPCgdjb250ZW50GAIgASgJEhwKB3JlZnVzYWwYAyABKAlCBpKCGQIYAUgAiAEBEi8KCnRvb2xfY2FsbHMYBCADKAsyEy5jaG9ydXMudjEuQ2hhdENhbGxCBpKCGQJIAUIKCghfcmVmdXNhbCKfAQoKQ2hhdENob2ljZRINCgVpbmRleBgBIAEoBRImCgdtZXNzYWdlGAIgASgLMhUuY2hvcnVzLnYxLkNoYXRBbnN3ZXISHQoIbG9ncHJvYnMYAyABKAlCBpKCGQIYAUgAiAEBEi4KDWZpbmlzaF9yZWFzb24YBCABKA4yFy5jaG9ydXMudjEuRmluaXNoUmVhc29uQgsKCV9sb2dwcm9icyK9AQoOQ2hhdENvbXBsZXRpb24SCgoCaWQYASABKAkSDgoGb2JqZWN0GAIgASgJEg8KB2NyZWF0ZWQYAyABKAMSDQoFbW9kZWwYBCABKAkSJgoHY2hvaWNlcxgFIAMoCzIVLmNob3J1cy52MS5DaGF0Q2hvaWNlEiMKBXVzYWdlGAYgASgLMhQuY2hvcnVzLnYxLkNoYXRVc2FnZRIiCgdub3RpY2VzGAcgAygLMhEuY2hvcnVzLnYxLk5vdGljZSKLAQoJQ2hhdERlbHRhEiIKBHJvbGUYASABKA4yDy5jaG9ydXMudjEuUm9sZUgAiAEBEhQKB2NvbnRlbnQYAiABKAlIAYgBARIvCgp0b29sX2NhbGxzGAMgAygLMhMuY2hvcnVzLnYxLkNoYXRDYWxsQgaSghkCSAFCBwoFX3JvbGVCCgoIX2NvbnRlbnQiwAEKD0NoYXRDaHVua0Nob2ljZRINCgVpbmRleBgBIAEoBRIjCgVkZWx0YRgCIAEoCzIULmNob3J1cy52MS5DaGF0RGVsdGESHQoIbG9ncHJvYnMYAyABKAlCBpKCGQIYAUgAiAEBEjsKDWZpbmlzaF9yZWFzb24YBCABKA4yFy5jaG9ydXMudjEuRmluaXNoUmVhc29uQgaSghkCGAFIAYgBAUILCglfbG9ncHJvYnNCEAoOX2ZpbmlzaF9yZWFzb24i1gEKE0NoYXRDb21wbGV0aW9uQ2h1bmsSCgoCaWQYASABKAkSDgoGb2JqZWN0GAIgASgJEg8KB2NyZWF0ZWQYAyABKAMSDQoFbW9kZWwYBCABKAkSKwoHY2hvaWNlcxgFIAMoCzIaLmNob3J1cy52MS5DaGF0Q2h1bmtDaG9pY2USKAoFdXNhZ2UYBiABKAsyFC5jaG9ydXMudjEuQ2hhdFVzYWdlSACIAQESIgoHbm90aWNlcxgHIAMoCzIRLmNob3J1cy52MS5Ob3RpY2VCCAoGX3VzYWdlIhMKEUxpc3RNb2RlbHNSZXF1ZXN0IkYKBU1vZGVsEgoKAmlkGAEgASgJEg4KBm9iamVjdBgCIAEoCRIPCgdjcmVhdGVkGAMgASgDEhAKCG93bmVkX2J5GAQgASgJIkQKEkxpc3RNb2RlbHNSZXNwb25zZRIOCgZvYmplY3QYASABKAkSHgoEZGF0YRgCIAMoCzIQLmNob3J1cy52MS5Nb2RlbCIgCg9HZXRNb2RlbFJlcXVlc3QSDQoFbW9kZWwYASABKAkqlQEKCENoYXRSb2xlEhkKFUNIQVRfUk9MRV9VTlNQRUNJRklFRBAAEhQKEENIQVRfUk9MRV9TWVNURU0QARIXChNDSEFUX1JPTEVfREVWRUxPUEVSEAISEgoOQ0hBVF9ST0xFX1VTRVIQAxIXChNDSEFUX1JPTEVfQVNTSVNUQU5UEAQSEgoOQ0hBVF9ST0xFX1RPT0wQBSr0AQoPUmVhc29uaW5nRWZmb3J0EiAKHFJFQVNPTklOR19FRkZPUlRfVU5TUEVDSUZJRUQQABIZChVSRUFTT05JTkdfRUZGT1JUX05PTkUQARIcChhSRUFTT05JTkdfRUZGT1JUX01JTklNQUwQAhIYChRSRUFTT05JTkdfRUZGT1JUX0xPVxADEhsKF1JFQVNPTklOR19FRkZPUlRfTUVESVVNEAQSGQoVUkVBU09OSU5HX0VGRk9SVF9ISUdIEAUSGgoWUkVBU09OSU5HX0VGRk9SVF9YSElHSBAGEhgKFFJFQVNPTklOR19FRkZPUlRfTUFYEAcqYwoJVmVyYm9zaXR5EhkKFVZFUkJPU0lUWV9VTlNQRUNJRklFRBAAEhEKDVZFUkJPU0lUWV9MT1cQARIUChBWRVJCT1NJVFlfTUVESVVNEAISEgoOVkVSQk9TSVRZX0hJR0gQAzLSAwoLQ2hhdFNlcnZpY2USfgoUQ3JlYXRlQ2hhdENvbXBsZXRpb24SJi5jaG9ydXMudjEuQ3JlYXRlQ2hhdENvbXBsZXRpb25SZXF1ZXN0GhkuY2hvcnVzLnYxLkNoYXRDb21wbGV0aW9uIiOYghkBgtPkkwIZOgEqIhQvdjEvY2hhdC9jb21wbGV0aW9ucxKFAQoUU3RyZWFtQ2hhdENvbXBsZXRpb24SJi5jaG9ydXMudjEuQ3JlYXRlQ2hhdENvbXBsZXRpb25SZXF1ZXN0Gh4uY2hvcnVzLnYxLkNoYXRDb21wbGV0aW9uQ2h1bmsiI5iCGQGC0+STAhk6ASoiFC92MS9jaGF0L2NvbXBsZXRpb25zMAESYQoKTGlzdE1vZGVscxIcLmNob3J1cy52MS5MaXN0TW9kZWxzUmVxdWVzdBodLmNob3J1cy52MS5MaXN0TW9kZWxzUmVzcG9uc2UiFpiCGQGC0+STAgwSCi92MS9tb2RlbHMSWAoIR2V0TW9kZWwSGi5jaG9ydXMudjEuR2V0TW9kZWxSZXF1ZXN0GhAuY2hvcnVzLnYxLk1vZGVsIh6YghkBgtPkkwIUEhIvdjEvbW9kZWxzL3ttb2RlbH1iBnByb3RvMw", [file_chorus_v1_generation, file_chorus_v1_options, file_google_api_annotations]);
 
 /**
  * Describes the message chorus.v1.ChatPart.
@@ -56,144 +56,242 @@ export const ChatPart_File_SourceSchema = /*@__PURE__*/
   messageDesc(file_chorus_v1_chat, 0, 2, 0);
 
 /**
+ * Describes the message chorus.v1.ChatPart.Refusal.
+ * Use `create(ChatPart_RefusalSchema)` to create a new message.
+ */
+export const ChatPart_RefusalSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 0, 3);
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.
+ * Use `create(ChatMessageCallSchema)` to create a new message.
+ */
+export const ChatMessageCallSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 1);
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.Function.
+ * Use `create(ChatMessageCall_FunctionSchema)` to create a new message.
+ */
+export const ChatMessageCall_FunctionSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 1, 0);
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.Function.Call.
+ * Use `create(ChatMessageCall_Function_CallSchema)` to create a new message.
+ */
+export const ChatMessageCall_Function_CallSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 1, 0, 0);
+
+/**
  * Describes the message chorus.v1.ChatMessage.
  * Use `create(ChatMessageSchema)` to create a new message.
  */
 export const ChatMessageSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 1);
+  messageDesc(file_chorus_v1_chat, 2);
 
 /**
  * Describes the message chorus.v1.ChatResponseFormat.
  * Use `create(ChatResponseFormatSchema)` to create a new message.
  */
 export const ChatResponseFormatSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2);
+  messageDesc(file_chorus_v1_chat, 3);
 
 /**
  * Describes the message chorus.v1.ChatResponseFormat.Text.
  * Use `create(ChatResponseFormat_TextSchema)` to create a new message.
  */
 export const ChatResponseFormat_TextSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2, 0);
+  messageDesc(file_chorus_v1_chat, 3, 0);
 
 /**
  * Describes the message chorus.v1.ChatResponseFormat.JsonObject.
  * Use `create(ChatResponseFormat_JsonObjectSchema)` to create a new message.
  */
 export const ChatResponseFormat_JsonObjectSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2, 1);
+  messageDesc(file_chorus_v1_chat, 3, 1);
 
 /**
  * Describes the message chorus.v1.ChatResponseFormat.JsonSchema.
  * Use `create(ChatResponseFormat_JsonSchemaSchema)` to create a new message.
  */
 export const ChatResponseFormat_JsonSchemaSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2, 2);
+  messageDesc(file_chorus_v1_chat, 3, 2);
 
 /**
  * Describes the message chorus.v1.ChatResponseFormat.JsonSchema.Format.
  * Use `create(ChatResponseFormat_JsonSchema_FormatSchema)` to create a new message.
  */
 export const ChatResponseFormat_JsonSchema_FormatSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 2, 2, 0);
+  messageDesc(file_chorus_v1_chat, 3, 2, 0);
 
 /**
  * Describes the message chorus.v1.ChatStreamOptions.
  * Use `create(ChatStreamOptionsSchema)` to create a new message.
  */
 export const ChatStreamOptionsSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 3);
+  messageDesc(file_chorus_v1_chat, 4);
+
+/**
+ * Describes the message chorus.v1.ChatTool.
+ * Use `create(ChatToolSchema)` to create a new message.
+ */
+export const ChatToolSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 5);
+
+/**
+ * Describes the message chorus.v1.ChatTool.Function.
+ * Use `create(ChatTool_FunctionSchema)` to create a new message.
+ */
+export const ChatTool_FunctionSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 5, 0);
+
+/**
+ * Describes the message chorus.v1.ChatTool.Function.Definition.
+ * Use `create(ChatTool_Function_DefinitionSchema)` to create a new message.
+ */
+export const ChatTool_Function_DefinitionSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 5, 0, 0);
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.
+ * Use `create(ChatToolChoiceSchema)` to create a new message.
+ */
+export const ChatToolChoiceSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 6);
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.Function.
+ * Use `create(ChatToolChoice_FunctionSchema)` to create a new message.
+ */
+export const ChatToolChoice_FunctionSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 6, 0);
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.Allowed.
+ * Use `create(ChatToolChoice_AllowedSchema)` to create a new message.
+ */
+export const ChatToolChoice_AllowedSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 6, 1);
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.AllowedTools.
+ * Use `create(ChatToolChoice_AllowedToolsSchema)` to create a new message.
+ */
+export const ChatToolChoice_AllowedToolsSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 6, 2);
+
+/**
+ * Describes the message chorus.v1.ChatWebSearch.
+ * Use `create(ChatWebSearchSchema)` to create a new message.
+ */
+export const ChatWebSearchSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 7);
 
 /**
  * Describes the message chorus.v1.CreateChatCompletionRequest.
  * Use `create(CreateChatCompletionRequestSchema)` to create a new message.
  */
 export const CreateChatCompletionRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 4);
+  messageDesc(file_chorus_v1_chat, 8);
 
 /**
  * Describes the message chorus.v1.ChatUsage.
  * Use `create(ChatUsageSchema)` to create a new message.
  */
 export const ChatUsageSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 5);
+  messageDesc(file_chorus_v1_chat, 9);
 
 /**
  * Describes the message chorus.v1.ChatUsage.PromptDetails.
  * Use `create(ChatUsage_PromptDetailsSchema)` to create a new message.
  */
 export const ChatUsage_PromptDetailsSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 5, 0);
+  messageDesc(file_chorus_v1_chat, 9, 0);
+
+/**
+ * Describes the message chorus.v1.ChatCall.
+ * Use `create(ChatCallSchema)` to create a new message.
+ */
+export const ChatCallSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 10);
+
+/**
+ * Describes the message chorus.v1.ChatCall.Function.
+ * Use `create(ChatCall_FunctionSchema)` to create a new message.
+ */
+export const ChatCall_FunctionSchema = /*@__PURE__*/
+  messageDesc(file_chorus_v1_chat, 10, 0);
 
 /**
  * Describes the message chorus.v1.ChatAnswer.
  * Use `create(ChatAnswerSchema)` to create a new message.
  */
 export const ChatAnswerSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 6);
+  messageDesc(file_chorus_v1_chat, 11);
 
 /**
  * Describes the message chorus.v1.ChatChoice.
  * Use `create(ChatChoiceSchema)` to create a new message.
  */
 export const ChatChoiceSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 7);
+  messageDesc(file_chorus_v1_chat, 12);
 
 /**
  * Describes the message chorus.v1.ChatCompletion.
  * Use `create(ChatCompletionSchema)` to create a new message.
  */
 export const ChatCompletionSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 8);
+  messageDesc(file_chorus_v1_chat, 13);
 
 /**
  * Describes the message chorus.v1.ChatDelta.
  * Use `create(ChatDeltaSchema)` to create a new message.
  */
 export const ChatDeltaSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 9);
+  messageDesc(file_chorus_v1_chat, 14);
 
 /**
  * Describes the message chorus.v1.ChatChunkChoice.
  * Use `create(ChatChunkChoiceSchema)` to create a new message.
  */
 export const ChatChunkChoiceSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 10);
+  messageDesc(file_chorus_v1_chat, 15);
 
 /**
  * Describes the message chorus.v1.ChatCompletionChunk.
  * Use `create(ChatCompletionChunkSchema)` to create a new message.
  */
 export const ChatCompletionChunkSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 11);
+  messageDesc(file_chorus_v1_chat, 16);
 
 /**
  * Describes the message chorus.v1.ListModelsRequest.
  * Use `create(ListModelsRequestSchema)` to create a new message.
  */
 export const ListModelsRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 12);
+  messageDesc(file_chorus_v1_chat, 17);
 
 /**
  * Describes the message chorus.v1.Model.
  * Use `create(ModelSchema)` to create a new message.
  */
 export const ModelSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 13);
+  messageDesc(file_chorus_v1_chat, 18);
 
 /**
  * Describes the message chorus.v1.ListModelsResponse.
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export const ListModelsResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 14);
+  messageDesc(file_chorus_v1_chat, 19);
 
 /**
  * Describes the message chorus.v1.GetModelRequest.
  * Use `create(GetModelRequestSchema)` to create a new message.
  */
 export const GetModelRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_v1_chat, 15);
+  messageDesc(file_chorus_v1_chat, 20);
 
 /**
  * Describes the enum chorus.v1.ChatRole.
@@ -224,9 +322,24 @@ export const ReasoningEffort = /*@__PURE__*/
   tsEnum(ReasoningEffortSchema);
 
 /**
+ * Describes the enum chorus.v1.Verbosity.
+ */
+export const VerbositySchema = /*@__PURE__*/
+  enumDesc(file_chorus_v1_chat, 2);
+
+/**
+ * How long answers are.
+ *
+ * @generated from enum chorus.v1.Verbosity
+ */
+export const Verbosity = /*@__PURE__*/
+  tsEnum(VerbositySchema);
+
+/**
  * Answers conversations in the format of OpenAI's API, for clients that were written for it. Only the public listener
- * serves it, as JSON. Each request becomes a `GenerateRequest` with the same limits, checks and price. A parameter that
- * the service does not support is refused with the status 400 and its name, unless its value is null, false or empty.
+ * serves it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. A parameter that would
+ * change the answer and is not supported is refused with the status 400 and its name. Any other one without effect is
+ * named in a notice, also in the header `X-Chorus-Notice`, unless its value asks for nothing.
  *
  * @generated from service chorus.v1.ChatService
  */

@@ -47,7 +47,7 @@ export interface Head {
 
 /** How a body is written: as JSON of the public contract or of another API, as protobuf JSON, or as protobuf. */
 export interface BodyForm {
-  readonly name: "rest" | "openai" | "anthropic" | "json" | "proto";
+  readonly name: "rest" | "openai" | "responses" | "anthropic" | "json" | "proto";
   /** Whether the body is a message with a prefix, as in gRPC. */
   readonly isWrapped: boolean;
 }

@@ -20,7 +20,11 @@ export interface Ended {
 }
 
 export function completionJson(answer: GenerateResponse, { model }: ChatTerms): string {
-  const message = { role: Role.ASSISTANT, content: contentOf(answer) };
+  const toolCalls = answer.toolCalls.map(({ id, name, arguments: text }) => ({
+    ...{ id, type: "function" },
+    function: { name, arguments: text },
+  }));
+  const message = { role: Role.ASSISTANT, content: contentOf(answer), toolCalls };
   const completion: MessageInitShape<typeof ChatCompletionSchema> = {
     id: answer.id,
     object: "chat.completion",

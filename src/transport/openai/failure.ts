@@ -30,11 +30,22 @@ export function openaiFailure(failure: Failure): Reply {
   return jsonReply(foreignStatus(failure), openaiFailureJson(failure), foreignFailureHeaders(failure));
 }
 
-/** The body of a failure in OpenAI's format. A rate limit, which has no code of ours, has OpenAI's. */
-export function openaiFailureJson({ kind, row, message, field }: Failure): string {
+/** The body of a failure in OpenAI's format. */
+export function openaiFailureJson(failure: Failure): string {
+  return JSON.stringify({ error: openaiError(failure) });
+}
+
+/** A failure as OpenAI's clients read it. */
+export function openaiError(failure: Failure) {
+  const { kind, row, message, field } = failure;
   const type = TYPES[row.http] ?? "invalid_request_error";
-  const more = kind === "not_found" ? " Of OpenAI's API, the service has /v1/chat/completions and /v1/models." : "";
-  return JSON.stringify({
-    error: { message: message + more, type, param: field ?? null, code: row.code ?? "rate_limit_exceeded" },
-  });
+  const more = kind === "not_found" ? ` Of OpenAI's API, the service has ${SERVED}.` : "";
+  return { message: message + more, type, param: field ?? null, code: codeOf(failure) };
+}
+
+const SERVED = "/v1/responses, /v1/chat/completions and /v1/models";
+
+/** A rate limit, which has no code of ours, has OpenAI's. */
+export function codeOf({ row }: Failure): string {
+  return row.code ?? "rate_limit_exceeded";
 }

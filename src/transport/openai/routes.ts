@@ -6,7 +6,6 @@ import { renameField } from "../call/field-names.ts";
 import { answerForeign, type Foreign } from "../call/foreign.ts";
 import { jsonReply } from "../call/json-reply.ts";
 import { methodsOf } from "../call/methods.ts";
-import { OTHER_MODEL } from "../call/model-names.ts";
 import { noticeHeader } from "../call/notices.ts";
 import { openaiRateHeaders } from "../call/rate-headers.ts";
 import type { Services } from "../call/services.ts";
@@ -45,12 +44,10 @@ export function openaiRoutes({ generation }: Pick<Services, "generation">, authe
 }
 
 /** How the answer to a request is written, and the failures that name its members. */
-function chatFormat({ terms, id }: Foreign, call: Call): Format {
+function chatFormat({ terms, context, id }: Foreign, call: Call): Format {
   const chat = terms as ChatTerms;
-  if (chat.isOtherModel) {
-    const [name = "", value = ""] = noticeHeader([OTHER_MODEL]);
-    call.response.setHeader(name, value);
-  }
+  const [name, value = ""] = noticeHeader(context.notices);
+  if (name !== undefined) call.response.setHeader(name, value);
   return {
     ...OPENAI,
     reply: (_, message) => jsonReply(200, completionJson(message as GenerateResponse, chat)),

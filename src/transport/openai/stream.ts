@@ -40,8 +40,14 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
         case "open":
           return COMMENT;
         case "trace":
-        case "tool_call":
           return "";
+        case "tool_call": {
+          const { index, id, name, arguments: text } = event.call;
+          const call = JSON.stringify({ index, id, type: "function", function: { name, arguments: text } });
+          const piece = chunk(choice(`${role}"tool_calls":[${call}]`, "null"));
+          role = "";
+          return piece;
+        }
         case "delta": {
           const text = chunk(choice(`${role}"content":${JSON.stringify(event.text)}`, "null"));
           role = "";

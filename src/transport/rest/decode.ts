@@ -57,30 +57,19 @@ export function decode<D extends DescMessage>(
 }
 
 /**
- * Reads a message like `decode`, but refuses a member that the message does not have, unless its value asks for
- * nothing.
- * @throws Failure invalid_request with the path of the member
- */
-export function decodeStrictly<D extends DescMessage>(desc: D, text: string, value: object): MessageShape<D> {
-  return decodeForeign(desc, text, value, (name) => {
-    throw notSupported(name);
-  });
-}
-
-/**
  * Reads a message of another API like `decode`.
- * @param onUnknown called with the path of each member that the message does not have, unless its value asks for
- *   nothing: null, false, or an empty string, list or object
+ * @param onUnknown called with the path and the value of each member that the message does not have, unless its value
+ *   asks for nothing: null, false, or an empty string, list or object
  */
 export function decodeForeign<D extends DescMessage>(
   desc: D,
   text: string,
   value: object,
-  onUnknown: (name: string) => void,
+  onUnknown: (name: string, value: unknown) => void,
 ): MessageShape<D> {
   const report = (path: Path, member: unknown) => {
     const isEmpty = typeof member === "object" && Object.keys(member ?? {}).length === 0;
-    if (!isEmpty && member !== "" && member !== false) onUnknown(reportedPath(pathText(path)));
+    if (!isEmpty && member !== "" && member !== false) onUnknown(reportedPath(pathText(path)), member);
   };
   const source = { text: new JsonText(text), onUnknown: report, skipsOtherCases: false };
   return readMessage(desc, value, [], source) as MessageShape<D>;

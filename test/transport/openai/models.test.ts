@@ -22,7 +22,7 @@ test("refuses in OpenAI's format on all paths of its API", async ({ service }) =
     ["/v1/models/%", {}, 404, "invalid_request_error"],
     ["/v1/models/", {}, 404, "invalid_request_error"],
     ["/v1/models/{model}", {}, 404, "invalid_request_error"],
-    ["/v1/responses", {}, 404, "invalid_request_error"],
+    ["/v1/responses/gen_1", {}, 404, "invalid_request_error"],
     ["/v1/models/gpt-4o", { "x-api-key": "ck_unknown" }, 401, "authentication_error"],
     ["/v1/models", { "x-api-key": "ck_unknown" }, 401, "authentication_error"],
   ] as const) {

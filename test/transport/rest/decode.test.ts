@@ -13,9 +13,9 @@ import {
   OutputShape,
   Role,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { Failure } from "../../../src/contract/failure.ts";
+import { Failure, invalid } from "../../../src/contract/failure.ts";
 import { memberName } from "../../../src/contract/json-names.ts";
-import { decode, decodeQuery, decodeStrictly } from "../../../src/transport/rest/decode.ts";
+import { decode, decodeForeign, decodeQuery } from "../../../src/transport/rest/decode.ts";
 
 function read(text: string) {
   return decode(GenerateRequestSchema, text, JSON.parse(text));
@@ -57,8 +57,11 @@ test("reads a string in place of a list of messages or strings where the contrac
   assert.throws(() => parts(["a"]), refuses("content[0]", /an object/));
 });
 
-test("refuses an unknown member on request, unless its value asks for nothing", () => {
-  const strictly = (value: object) => decodeStrictly(ChatMessageSchema, JSON.stringify(value), value);
+test("reports an unknown member of another API, unless its value asks for nothing", () => {
+  const strictly = (value: object) =>
+    decodeForeign(ChatMessageSchema, JSON.stringify(value), value, (name) => {
+      throw invalid(name, `${name} is not supported.`);
+    });
   const message = (members: object) => ({ role: "user", content: [{ type: "text", text: "a", ...members }] });
   for (const nothing of [null, false, "", [], {}]) {
     assert.deepEqual(partsOf(strictly({ ...message({ other: nothing }), more: nothing })), ["a"]);
