@@ -35,6 +35,7 @@ const TESTED_HERE = [
   "docs/rpc.md",
   "docs/internal-service.md",
   "docs/openai.md",
+  "docs/responses.md",
   "docs/console.md",
   "docs/operating.md",
   "docs/monitoring.md",
@@ -228,6 +229,17 @@ describe("the guides work as written against a running service", () => {
     const [ts] = await blocks("docs/openai.md", "ts");
     await writeFile(join(folder, "ask.ts"), own.here(ts?.text ?? ""));
     assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "17 * 23 + 4 = 395");
+  });
+
+  test("docs/responses.md", async ({ service, t }) => {
+    const folder = await project(t);
+    const clients = join(ROOT, "test/foreign-clients/node_modules");
+    await symlink(clients, join(folder, "node_modules"), "junction");
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const own = runner(service, folder);
+    const [ts] = await blocks("docs/responses.md", "ts");
+    await writeFile(join(folder, "agent.ts"), own.here(ts?.text ?? ""));
+    assert.match(await own.sh(`"${process.execPath}" agent.ts`), /\w/);
   });
 
   test("docs/internal-service.md in TypeScript", async ({ service, t }) => {

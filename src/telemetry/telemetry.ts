@@ -11,6 +11,7 @@ export interface RequestEnd {
     | "generate"
     | "stream_generate"
     | "chat_completions"
+    | "responses"
     | "messages"
     | "count_tokens"
     | "models"

@@ -40,9 +40,11 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "CreateChatCompletionRequest.user": { maxLength: 128 },
   "CreateChatCompletionRequest.safety_identifier": { maxLength: 128 },
   "CreateChatCompletionRequest.n": { const: 1 },
-  "CreateChatCompletionRequest.top_p": { const: 1 },
-  "CreateChatCompletionRequest.presence_penalty": { const: 0 },
-  "CreateChatCompletionRequest.frequency_penalty": { const: 0 },
+  "CreateResponseRequest.input": { minItems: 1 },
+  "CreateResponseRequest.max_output_tokens": { minimum: 1, maximum: MAX_OUTPUT_TOKENS },
+  "CreateResponseRequest.temperature": { minimum: 0, maximum: 2 },
+  "CreateResponseRequest.user": { maxLength: 128 },
+  "CreateResponseRequest.safety_identifier": { maxLength: 128 },
 };
 
 /** Lists that only some responses have. In the proto files, a list cannot be `optional`. */

@@ -29,7 +29,12 @@ interface Operation extends Schema {
 }
 
 /** The services that it describes. */
-const SERVICES = ["chorus.v1.GenerationService", "chorus.v1.ChatService", "chorus.v1.MessagesService"];
+const SERVICES = [
+  "chorus.v1.GenerationService",
+  "chorus.v1.ChatService",
+  "chorus.v1.ResponsesService",
+  "chorus.v1.MessagesService",
+];
 
 /**
  * Describes the REST API of the services as OpenAPI 3.1. Paths and methods come from the `google.api.http` annotations,

@@ -4,10 +4,10 @@ import type { ForeignFormat } from "./foreign.ts";
 import { openWord, type Schema } from "./schema.ts";
 
 /** The methods that take a prompt, by the local name of the RPC. */
-const GENERATING = ["generate", "streamGenerate", "createChatCompletion", "createMessage"];
+const GENERATING = ["generate", "streamGenerate", "createChatCompletion", "createResponse", "createMessage"];
 export const PROMPTS = [...GENERATING, "countMessageTokens"];
 /** The methods whose requests may have an idempotency key. */
-export const REPEATABLE = ["generate", "createChatCompletion", "createMessage"];
+export const REPEATABLE = ["generate", "createChatCompletion", "createResponse", "createMessage"];
 /** The methods with a body. */
 const BODIES = [...PROMPTS, "recordOutcome"];
 const LOOK_UPS = ["getModel", "getMessageModel"];

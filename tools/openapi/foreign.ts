@@ -82,9 +82,14 @@ const ANTHROPIC: ForeignFormat = {
 };
 
 /** The formats by the name of the service. */
-const FORMATS: Readonly<Record<string, ForeignFormat>> = { ChatService: OPENAI, MessagesService: ANTHROPIC };
+const FORMATS: Readonly<Record<string, ForeignFormat>> = {
+  ChatService: OPENAI,
+  ResponsesService: { ...OPENAI, owner: "OpenAI's Responses", streamText: ", whose `type` is the name of the event." },
+  MessagesService: ANTHROPIC,
+};
 
-export const FOREIGN_FORMATS: readonly ForeignFormat[] = Object.values(FORMATS);
+/** One for each kind of failures. */
+export const FOREIGN_FORMATS: readonly ForeignFormat[] = [OPENAI, ANTHROPIC];
 
 /** The format of a service; undefined for the service's own. */
 export function foreignFormat({ name }: DescService): ForeignFormat | undefined {

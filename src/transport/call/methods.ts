@@ -16,6 +16,7 @@ import {
   MessageTokensSchema,
 } from "../../../gen/chorus/v1/messages_pb.js";
 import { Access, access } from "../../../gen/chorus/v1/options_pb.js";
+import { CreateResponseRequestSchema, type ResponsesService } from "../../../gen/chorus/v1/responses_pb.js";
 import type { Scope } from "../../admission/authenticate.ts";
 import { BODIES } from "../../overload/bounds.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
@@ -64,7 +65,10 @@ const REQUIREMENTS: Readonly<Record<Access, Requirement | undefined>> = {
   [Access.OPERATOR]: { role: "operator" },
 };
 
-type CallerMethods = typeof GenerationService.method & typeof ChatService.method & typeof MessagesService.method;
+type CallerMethods = typeof GenerationService.method &
+  typeof ChatService.method &
+  typeof ResponsesService.method &
+  typeof MessagesService.method;
 
 const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   generate: "generate",
@@ -74,6 +78,8 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   metrics: "metrics",
   createChatCompletion: "chat_completions",
   streamChatCompletion: "chat_completions",
+  createResponse: "responses",
+  streamResponse: "responses",
   listModels: "models",
   getModel: "models",
   createMessage: "messages",
@@ -87,6 +93,7 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
 const PROMPTS: ReadonlySet<DescMessage> = new Set([
   GenerateRequestSchema,
   CreateChatCompletionRequestSchema,
+  CreateResponseRequestSchema,
   CreateMessageRequestSchema,
 ]);
 

@@ -21,6 +21,7 @@ import { consoleRoutes } from "../console/routes.ts";
 import { isOpenaiPath } from "../openai/failure.ts";
 import { OPENAI, openaiRoutes } from "../openai/routes.ts";
 import { createDocs } from "../pages/reference.ts";
+import { responsesRoutes } from "../responses/routes.ts";
 import { REST, restRoutes } from "../rest/routes.ts";
 import { acceptInTurns } from "../socket/accept.ts";
 import { serveInOrder, trackConnections } from "../socket/connections.ts";
@@ -76,7 +77,11 @@ const VENDORS_REFUSE =
 function createDoor(services: Services, config: Settings, budget: ReturnType<typeof createBodyBudget>): Door {
   const routes = new RouteTable();
   const authenticate = createAuthenticate(services);
-  const methods = [...restRoutes(runGeneration(services), authenticate), ...openaiRoutes(services, authenticate)];
+  const methods = [
+    ...restRoutes(runGeneration(services), authenticate),
+    ...openaiRoutes(services, authenticate),
+    ...responsesRoutes(services, authenticate),
+  ];
   for (const { path, verb, ...route } of methods) routes.add(path, verb, route);
   // Paths that OpenAI's API has too. There, the header `anthropic-version` decides.
   const shared = new RouteTable();

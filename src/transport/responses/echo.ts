@@ -1,0 +1,63 @@
+import type { CreateResponseRequest } from "../../../gen/chorus/v1/responses_pb.js";
+
+/** Longest member of a request that its response repeats, in UTF-16 units of JSON. Longer ones count as not sent. */
+const MAX_ECHO = 65_536;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * The members of a response that repeat the request, as JSON without braces: each that OpenAI's API always has, with
+ * the value that it has there if the request does not name one.
+ * @param json the body that was decoded
+ */
+export function echoOf(body: CreateResponseRequest, json: object): string {
+  const { text = {}, tools, tool_choice, reasoning } = json as Json;
+  const members: Json = {
+    instructions: textOrNull(body.instructions),
+    max_output_tokens: body.maxOutputTokens ?? null,
+    temperature: body.temperature ?? 1,
+    top_p: 1,
+    text: { format: { type: "text" }, ...withFullFormat(text as Json) },
+    reasoning: { effort: null, summary: null, ...only(reasoning, ["effort"]) },
+    tools: Array.isArray(tools) ? tools.map(fullTool) : [],
+    tool_choice: tool_choice ?? "auto",
+    parallel_tool_calls: body.parallelToolCalls ?? true,
+    metadata: body.metadata,
+    user: textOrNull(body.user),
+    safety_identifier: textOrNull(body.safetyIdentifier),
+    prompt_cache_key: textOrNull(body.promptCacheKey),
+  };
+  const echo = Object.entries(members).map(([name, value]) => {
+    const written = JSON.stringify(value);
+    return `"${name}":${written.length > MAX_ECHO ? (Array.isArray(value) ? "[]" : "null") : written}`;
+  });
+  return [...echo, ...FIXED].join(",");
+}
+
+/** Members that are the same in every response. */
+const FIXED = [
+  '"previous_response_id":null,"max_tool_calls":null,"store":false,"background":false,"truncation":"disabled"',
+  '"service_tier":"default","presence_penalty":0,"frequency_penalty":0,"top_logprobs":0',
+];
+
+function textOrNull(text: string): string | null {
+  return text === "" ? null : text;
+}
+
+/** Some members of an object, without those that are null. */
+function only(value: unknown, names: readonly string[]): Json {
+  return Object.fromEntries(
+    Object.entries((value ?? {}) as Json).filter(([name, member]) => names.includes(name) && member !== null),
+  );
+}
+
+/** Responses have all members of a format, requests need not. */
+function withFullFormat(text: Json): Json {
+  const { format } = text as { format?: Json };
+  if (format?.type !== "json_schema") return only(text, ["format", "verbosity"]);
+  return { ...text, format: { description: null, strict: true, ...format } };
+}
+
+function fullTool(tool: Json): Json {
+  return tool.type === "function" ? { description: null, parameters: null, strict: null, ...tool } : tool;
+}

@@ -1,0 +1,122 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  FinishReason,
+  type GenerateResponse,
+  type Notice,
+  NoticeSchema,
+  type ToolCall,
+  type Usage,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import { ResponseUsageSchema } from "../../../gen/chorus/v1/responses_pb.js";
+import type { Failure } from "../../contract/failure.ts";
+import { contentOf, noticesOf } from "../call/foreign.ts";
+import { codeOf } from "../openai/failure.ts";
+import { encode } from "../rest/encode.ts";
+import type { ResponseTerms } from "./decode.ts";
+
+/** The state of a response, beside what its request says. */
+export interface ResponseState {
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly createdAt: number;
+  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
+  /** Items as JSON. */
+  readonly output: readonly string[];
+  readonly finishReason?: FinishReason;
+  /** Undefined before the end. */
+  readonly usage?: Usage | undefined;
+  readonly notices?: readonly Notice[];
+  readonly failure?: Failure;
+}
+
+/** Seconds since 1970. */
+export function now(): number {
+  return Math.floor(Date.now() / 1_000);
+}
+
+/** A response as JSON. It is written by hand, because a stream has it three times. */
+export function responseJson(state: ResponseState, { model, echo }: Pick<ResponseTerms, "model" | "echo">): string {
+  const { id, createdAt, status, output, usage, notices = [], failure, finishReason } = state;
+  const completedAt = status === "completed" ? now() : null;
+  const error = failure ? JSON.stringify({ code: codeOf(failure), message: failure.message }) : "null";
+  const reason = finishReason === FinishReason.CONTENT_FILTER ? "content_filter" : "max_output_tokens";
+  const details = status === "incomplete" ? `{"reason":"${reason}"}` : "null";
+  return (
+    `{"id":${JSON.stringify(id)},"object":"response","created_at":${createdAt},"completed_at":${completedAt},` +
+    `"status":"${status}","error":${error},"incomplete_details":${details},"model":${JSON.stringify(model)},` +
+    `"output":[${output.join(",")}],"usage":${usage ? usageJson(usage) : "null"},` +
+    `"notices":[${notices.map((one) => encode(NoticeSchema, one)).join(",")}],${echo}}`
+  );
+}
+
+/** The response to a request without `stream`. */
+export function wholeJson(answer: GenerateResponse, terms: ResponseTerms): string {
+  const { id, finishReason, usage, toolCalls } = answer;
+  const status = statusOf(finishReason);
+  const text = contentOf(answer);
+  const calls = toolCalls.map((call, i) => callItem(id, i, call, terms, "completed"));
+  const output = text === "" && calls.length > 0 ? calls : [messageItem(id, text, status), ...calls];
+  const state: ResponseState = {
+    id,
+    createdAt: now(),
+    status,
+    output,
+    finishReason,
+    usage,
+    notices: noticesOf(answer),
+  };
+  return responseJson(state, terms);
+}
+
+export function statusOf(finishReason: FinishReason): "completed" | "incomplete" {
+  return finishReason === FinishReason.STOP || finishReason === FinishReason.TOOL_CALLS ? "completed" : "incomplete";
+}
+
+/** The identifier of the message of an answer. */
+export function messageId(id: string): string {
+  return id.replace(/^gen_/, "msg_");
+}
+
+export function callItemId(id: string, index: number): string {
+  return `${id.replace(/^gen_/, "fc_")}_${index}`;
+}
+
+/** @param text undefined before there is any */
+export function messageItem(id: string, text: string | undefined, status: ResponseState["status"]): string {
+  const content = text === undefined ? "" : partJson(text);
+  return `{"type":"message","id":${JSON.stringify(messageId(id))},"status":"${status}","role":"assistant","content":[${content}]}`;
+}
+
+export function partJson(text: string): string {
+  return `{"type":"output_text","text":${JSON.stringify(text)},"annotations":[],"logprobs":[]}`;
+}
+
+export function callItem(
+  id: string,
+  index: number,
+  { id: callId, name, arguments: text }: Pick<ToolCall, "id" | "name" | "arguments">,
+  { spaces }: Pick<ResponseTerms, "spaces">,
+  status: ResponseState["status"],
+): string {
+  const named = Object.hasOwn(spaces, name) ? spaces[name] : { name };
+  return JSON.stringify({
+    type: "function_call",
+    id: callItemId(id, index),
+    call_id: callId,
+    ...named,
+    arguments: text,
+    status,
+  });
+}
+
+function usageJson({ inputTokens, outputTokens, cachedTokens, credits }: Usage): string {
+  const usage = create(ResponseUsageSchema, {
+    inputTokens,
+    inputTokensDetails: { cachedTokens },
+    outputTokens,
+    outputTokensDetails: {},
+    totalTokens: inputTokens + outputTokens,
+    credits,
+  });
+  return encode(ResponseUsageSchema, usage);
+}

@@ -1,0 +1,124 @@
+import { create } from "@bufbuild/protobuf";
+import { ChatRole } from "../../../gen/chorus/v1/chat_pb.js";
+import { type Message, MessageSchema, Role } from "../../../gen/chorus/v1/generation_pb.js";
+import type {
+  ResponseInputItem,
+  ResponseInputItem_FunctionCall,
+  ResponseInputItem_FunctionCallOutput,
+  ResponseInputPart,
+} from "../../../gen/chorus/v1/responses_pb.js";
+import { invalid } from "../../contract/failure.ts";
+import type { Members } from "../call/members.ts";
+import { ROLES } from "../openai/decode.ts";
+import { Files } from "../openai/files.ts";
+import { argumentsOf } from "../openai/tools.ts";
+import { flatName } from "./tools.ts";
+
+/** Gives the items of an input the `type` that their format lets out, and the text of one the form of an item. */
+export function withTypes(body: object): object {
+  const { input } = body as { input?: unknown };
+  if (typeof input === "string") return { ...body, input: [{ type: "message", role: "user", content: input }] };
+  return Array.isArray(input) ? { ...body, input: input.map(withType) } : body;
+}
+
+function withType(item: unknown): unknown {
+  if (typeof item !== "object" || item === null || !("role" in item)) return item;
+  return { type: "message", ...item };
+}
+
+/**
+ * Reads the items of a conversation as messages. Consecutive calls belong to one message, and the results of its calls
+ * follow it, wherever they stand.
+ */
+export class InputReader {
+  readonly messages: Message[] = [];
+  readonly files = new Files();
+  readonly names: (readonly [field: string, parameter: string])[] = [];
+  readonly #members: Members;
+  /** The results that no message has yet, by the identifiers of their calls. */
+  readonly #results = new Map<string, { readonly output: ResponseInputItem_FunctionCallOutput; readonly at: string }>();
+  /** Identifiers of the calls of the last message, while more can follow. */
+  #open: string[] = [];
+
+  constructor(members: Members) {
+    this.#members = members;
+  }
+
+  /** @throws Failure invalid_request naming the item */
+  read(items: readonly ResponseInputItem[]): void {
+    for (const [i, { item }] of items.entries())
+      if (item.case === "functionCallOutput") this.#keep(item.value, `input[${i}]`);
+    for (const [i, { item }] of items.entries()) {
+      const at = `input[${i}]`;
+      if (item.case === "functionCall") this.#addCall(item.value, at);
+      else if (item.case === "message") {
+        this.#close();
+        const { role, content } = item.value;
+        if (role === ChatRole.TOOL)
+          throw invalid(`${at}.role`, `${at}.role must not be "tool". Send an item "function_call_output".`);
+        this.#add(at, { role: ROLES[role], content: this.#textOf(content, `${at}.content`, role === ChatRole.USER) });
+      } else if (item.case === "functionCallOutput") this.#close();
+      else if (item.case === "reasoning") this.#members.noEffect(at, "Reasoning items are not used.");
+    }
+    this.#close();
+    for (const { at } of this.#results.values())
+      throw invalid(`${at}.call_id`, `${at}.call_id names no call of the input. Send the item "function_call" too.`);
+  }
+
+  #keep(output: ResponseInputItem_FunctionCallOutput, at: string): void {
+    if (this.#results.has(output.callId))
+      throw invalid(`${at}.call_id`, `${at}.call_id has a result already. Send one for each call.`);
+    this.#results.set(output.callId, { output, at });
+  }
+
+  #add(at: string, message: { role: Role; content: string; toolCallId?: string }): void {
+    this.names.push([`messages[${this.messages.length}]`, at]);
+    this.messages.push(create(MessageSchema, message));
+  }
+
+  #addCall({ callId, name, namespace, arguments: text }: ResponseInputItem_FunctionCall, at: string): void {
+    const call = { id: callId, name: flatName(namespace, name), arguments: argumentsOf(text, `${at}.arguments`) };
+    const last = this.messages.at(-1);
+    if (last?.role !== Role.ASSISTANT || (this.#open.length === 0 && last.toolCalls.length > 0))
+      this.#add(at, { role: Role.ASSISTANT, content: "" });
+    const message = this.messages.at(-1);
+    const field = `messages[${this.messages.length - 1}].tool_calls[${message?.toolCalls.length}]`;
+    this.names.push([field, at], [`${field}.id`, `${at}.call_id`]);
+    message?.toolCalls.push({ $typeName: "chorus.v1.ToolCall", ...call });
+    this.#open.push(callId);
+  }
+
+  /** Ends the calls of the last message: their results follow. */
+  #close(): void {
+    for (const callId of this.#open) {
+      const found = this.#results.get(callId);
+      if (!found) continue;
+      const { output, at } = found;
+      this.#results.delete(callId);
+      const content = this.#textOf(output.output, `${at}.output`, true);
+      const place = `messages[${this.messages.length}]`;
+      this.#add(at, { role: Role.TOOL, content, toolCallId: callId });
+      this.names.push([`${place}.tool_call_id`, `${at}.call_id`], [`${place}.content`, `${at}.output`]);
+    }
+    this.#open = [];
+  }
+
+  /** The texts of the parts; files become attachments. */
+  #textOf(parts: readonly ResponseInputPart[], path: string, takesFiles: boolean): string {
+    const texts: string[] = [];
+    for (const [j, { part }] of parts.entries()) {
+      const at = `${path}[${j}]`;
+      if (part.case === "refusal") texts.push(part.value.refusal);
+      else if (part.case !== "inputImage" && part.case !== "inputFile") texts.push(part.value?.text ?? "");
+      else if (!takesFiles) throw invalid(at, `${at} must be text: only the role "user" may send files.`);
+      else if (part.case === "inputFile")
+        this.files.add(at, { data: "file_data", name: "filename" }, part.value.fileData, part.value.filename);
+      else {
+        const { imageUrl, detail } = part.value;
+        if (detail !== "" && detail !== "auto") this.#members.noEffect(`${at}.detail`);
+        this.files.add(at, { data: "image_url", name: "image_url" }, imageUrl);
+      }
+    }
+    return texts.join("\n");
+  }
+}

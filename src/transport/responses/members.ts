@@ -1,0 +1,46 @@
+import { type MemberRules, refuse, unless } from "../call/members.ts";
+
+const STATELESS = "The service stores no responses. Send the whole conversation as input.";
+
+/** Values of `include` that ask for more text of the service's own, of which there is none. */
+const LOGPROBS = "message.output_text.logprobs";
+
+/** What becomes of the parameters of the Responses API that are no fields of `CreateResponseRequest`. */
+export const RESPONSE_MEMBERS: MemberRules = {
+  refused: new Map<string, (value: unknown) => string | undefined>([
+    ["previous_response_id", refuse(STATELESS)],
+    ["conversation", refuse(STATELESS)],
+    ["background", refuse("Leave it out.")],
+    ["prompt", refuse("The service stores no prompts. Send instructions and input.")],
+    ["top_logprobs", (value) => (value === 0 ? undefined : "is not supported. Leave it out.")],
+    ["modalities", (value) => (JSON.stringify(value) === '["text"]' ? undefined : 'must be ["text"]. Leave it out.')],
+    ["input[].content[].file_id", refuse("The service stores no files. Send file_data or image_url.")],
+    ["input[].content[].file_url", refuse("The service loads no files. Send file_data.")],
+  ]),
+  idle: new Map<string, (value: unknown) => boolean>([
+    // Thoughts are never returned, so nothing of them is missing in the next request.
+    ["include", (value) => !Array.isArray(value) || value.includes(LOGPROBS)],
+    ["store", unless()],
+    ["service_tier", unless("auto", "default")],
+    ["truncation", unless("disabled")],
+    ["max_tool_calls", unless()],
+    ["context_management", unless()],
+    ["client_metadata", () => false],
+    ["prompt_cache_retention", unless()],
+    ["prompt_cache_options", unless()],
+    ["presence_penalty", unless(0)],
+    ["frequency_penalty", unless(0)],
+    ["stream_options.include_obfuscation", unless()],
+    ["reasoning.summary", unless("auto")],
+    ["reasoning.generate_summary", unless("auto")],
+    // What clients send back of earlier answers.
+    ...["id", "status", "phase", "summary", "encrypted_content", "action"].map((name) => own(`input[].${name}`)),
+    ...["annotations", "logprobs"].map((name) => own(`input[].content[].${name}`)),
+    ["input[].content", () => false],
+  ]),
+};
+
+/** A member of an item that the service itself has written, or that only its author needs. */
+function own(name: string): [name: string, asks: () => boolean] {
+  return [name, () => false];
+}

@@ -1,0 +1,146 @@
+import type {
+  StreamGenerateResponse_Done,
+  StreamGenerateResponse_ToolCall,
+} from "../../../gen/chorus/v1/generation_pb.js";
+import type { Failure } from "../../contract/failure.ts";
+import { renameField } from "../call/field-names.ts";
+import { type Foreign, noticesOf } from "../call/foreign.ts";
+import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
+import { openaiError } from "../openai/failure.ts";
+import type { ResponseTerms } from "./decode.ts";
+import {
+  callItem,
+  callItemId,
+  messageId,
+  messageItem,
+  now,
+  partJson,
+  type ResponseState,
+  responseJson,
+  statusOf,
+} from "./encode.ts";
+
+/**
+ * Writes the events of an answer as the typed events of the Responses API. The text is written by hand, because encoding
+ * a message for each piece takes several times as long. A class, because each event depends on those before it.
+ */
+export class ResponseEvents implements EventFormat {
+  readonly headers = SSE_HEADERS;
+  readonly comment = COMMENT;
+  readonly #foreign: Foreign;
+  readonly #terms: ResponseTerms;
+  readonly #createdAt = now();
+  #sequence = 0;
+  #isStarted = false;
+  /** Items that are complete. */
+  readonly #output: string[] = [];
+  /** Text of the message that is open; undefined: none is. */
+  #text: string | undefined;
+  /** Members of each event about the text of the message, and its end. */
+  #textHead = "";
+
+  constructor(foreign: Foreign, terms: ResponseTerms) {
+    this.#foreign = foreign;
+    this.#terms = terms;
+  }
+
+  event(event: Parameters<EventFormat["event"]>[0]): string {
+    switch (event.type) {
+      case "open":
+        return this.#start();
+      case "trace":
+        return "";
+      case "delta": {
+        const before = this.#text === undefined ? this.#openText() : "";
+        this.#text += event.text;
+        const delta = `${this.#textHead}"delta":${JSON.stringify(event.text)},"logprobs":[]`;
+        return before + this.#event("response.output_text.delta", delta);
+      }
+      case "tool_call":
+        return this.#start() + this.#closeText("completed") + this.#call(event.call);
+      case "done":
+        return this.#last(event.done);
+    }
+  }
+
+  end(_: string, failure?: Failure): { body: string } {
+    if (!failure) return { body: "" };
+    const named = renameField(failure, this.#terms.names);
+    const { message, code, param, type } = openaiError(named);
+    // OpenAI's API has the members beside the type, the Open Responses specification in `error`.
+    const error = JSON.stringify({ code, message, param, error: { type, code, message, param } }).slice(1, -1);
+    return { body: this.#start() + this.#event("error", error) + this.#snapshot({ status: "failed", failure: named }) };
+  }
+
+  #start(): string {
+    if (this.#isStarted) return "";
+    this.#isStarted = true;
+    const state = { status: "in_progress" } as const;
+    return this.#snapshot(state, "response.created") + this.#snapshot(state, "response.in_progress");
+  }
+
+  #openText(): string {
+    const start = this.#start();
+    const id = this.#foreign.id();
+    const place = `"output_index":${this.#output.length},`;
+    this.#text = "";
+    this.#textHead = `"item_id":${JSON.stringify(messageId(id))},${place}"content_index":0,`;
+    const item = messageItem(id, undefined, "in_progress");
+    const added = this.#event("response.output_item.added", `${place}"item":${item}`);
+    return start + added + this.#event("response.content_part.added", `${this.#textHead}"part":${partJson("")}`);
+  }
+
+  #closeText(status: "completed" | "incomplete"): string {
+    const text = this.#text;
+    if (text === undefined) return "";
+    this.#text = undefined;
+    const item = messageItem(this.#foreign.id(), text, status);
+    const place = `"output_index":${this.#output.length},`;
+    this.#output.push(item);
+    const whole = `${this.#textHead}"text":${JSON.stringify(text)},"logprobs":[]`;
+    return (
+      this.#event("response.output_text.done", whole) +
+      this.#event("response.content_part.done", `${this.#textHead}"part":${partJson(text)}`) +
+      this.#event("response.output_item.done", `${place}"item":${item}`)
+    );
+  }
+
+  #call(call: StreamGenerateResponse_ToolCall): string {
+    const id = this.#foreign.id();
+    const place = `"output_index":${this.#output.length}`;
+    const head = `"item_id":${JSON.stringify(callItemId(id, call.index))},${place}`;
+    const text = JSON.stringify(call.arguments);
+    const item = callItem(id, call.index, call, this.#terms, "completed");
+    const begun = callItem(id, call.index, { ...call, arguments: "" }, this.#terms, "in_progress");
+    this.#output.push(item);
+    return (
+      this.#event("response.output_item.added", `${place},"item":${begun}`) +
+      this.#event("response.function_call_arguments.delta", `${head},"delta":${text}`) +
+      this.#event(
+        "response.function_call_arguments.done",
+        `${head},"name":${JSON.stringify(call.name)},"arguments":${text}`,
+      ) +
+      this.#event("response.output_item.done", `${place},"item":${item}`)
+    );
+  }
+
+  #last(done: StreamGenerateResponse_Done): string {
+    const { finishReason, usage } = done;
+    const status = statusOf(finishReason);
+    // An answer without any text and calls is an empty message.
+    const opened = this.#text === undefined && this.#output.length === 0 ? this.#openText() : "";
+    const before = this.#start() + opened + this.#closeText(status);
+    return before + this.#snapshot({ status, finishReason, usage, notices: noticesOf(done) });
+  }
+
+  /** An event with the whole response. */
+  #snapshot(state: Omit<ResponseState, "id" | "createdAt" | "output">, type = `response.${state.status}`): string {
+    const whole = { id: this.#foreign.id(), createdAt: this.#createdAt, output: this.#output, ...state };
+    return this.#event(type, `"response":${responseJson(whole, this.#terms)}`);
+  }
+
+  /** @param members as JSON, without braces */
+  #event(type: string, members: string): string {
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},${members}}\n\n`;
+  }
+}
