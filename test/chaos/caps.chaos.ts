@@ -25,7 +25,7 @@ interface Answer {
   usage?: { credits: number };
 }
 
-test(`answers exactly ${FIT} of ${10 * FIT} requests at a user's and at a tag's cap while replicas die and pause`, async (t) => {
+test(`answers exactly ${FIT} of ${10 * FIT} requests at a user's and a tag's cap while replicas die`, async (t) => {
   const { pool, url } = await testDatabase(t);
   // Longer than max_tokens, so each answer costs its whole hold.
   const vendor = await startVendor("openai", { text: "again and again ".repeat(40), headersMs: 300 });

@@ -220,7 +220,10 @@ function withoutPrices(reply: Reply | undefined, item: Item | undefined): Reply 
   return { ...reply, charges: Object.fromEntries(charges) };
 }
 
-/** What both have to answer alike. Waits of the workspace's limits are not modelled, and numbers of grants are compared apart. */
+/**
+ * What both have to answer alike. Waits of the workspace's limits are not modelled, and numbers of grants are compared
+ * apart.
+ */
 function plain(reply: Reply | undefined): unknown {
   if (reply?.state !== "done") return reply;
   const verdicts = reply.verdicts.map(({ refusal, calledBack = false, response, low }) => ({

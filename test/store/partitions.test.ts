@@ -95,7 +95,7 @@ test("keeps outcomes for seven days, in a partition for each day", async (t) => 
   );
 });
 
-test("drops the counters of capped subjects that are idle for longer than a period, and holds without a grant", async (t) => {
+test("drops the counters of capped subjects that are idle for a period, and holds without a grant", async (t) => {
   const { pool } = await testDatabase(t);
   for (const [subject, days] of [
     ["user:idle", 40.1],

@@ -101,7 +101,7 @@ export function createSchemas(
     const list = { type: "array", items: one };
     const several = orString ? { anyOf: [{ type: "string" }, list] } : list;
     const map = { type: "object", additionalProperties: one };
-    const [first] = orString ? (field.message?.fields ?? []) : [];
+    const [first] = orString && field.fieldKind !== "list" ? (field.message?.fields ?? []) : [];
     const orWord = first ? { anyOf: [value(first), one] } : one;
     const single = qualifier === "" ? orWord : { anyOf: [one, { type: "string", pattern: "^[a-z]+:.+$" }] };
     const schema = field.fieldKind === "list" ? several : field.fieldKind === "map" ? map : single;

@@ -1465,10 +1465,11 @@ export declare type ResponseEvent = Message<"chorus.v1.ResponseEvent"> & {
 export declare const ResponseEventSchema: GenMessage<ResponseEvent>;
 
 /**
- * Answers in the format of OpenAI's Responses API, for clients that were written for it. Only the public listener serves
- * it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. Responses are not stored. A
- * parameter that would change the answer and is not supported is refused with the status 400 and its name. Any other
- * one without effect is named in a notice, also in the header `X-Chorus-Notice`, unless its value asks for nothing.
+ * Answers in the format of OpenAI's Responses API, for clients that were written for it. Only the public listener
+ * serves it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. Responses are not
+ * stored. A parameter that would change the answer and is not supported is refused with the status 400 and its name.
+ * Any other one without effect is named in a notice, also in the header `X-Chorus-Notice`, unless its value asks for
+ * nothing.
  *
  * @generated from service chorus.v1.ResponsesService
  */
@@ -1485,7 +1486,8 @@ export declare const ResponsesService: GenService<{
   },
   /**
    * Answers in the format of OpenAI's Responses API, as typed events: requests with `stream`. `response.completed`,
-   * `response.incomplete` or `response.failed` ends the stream. JSON is sent in one piece when it is complete and valid.
+   * `response.incomplete` or `response.failed` ends the stream. JSON is sent in one piece when it is complete and
+   * valid.
    *
    * @generated from rpc chorus.v1.ResponsesService.StreamResponse
    */

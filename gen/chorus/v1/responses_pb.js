@@ -239,10 +239,11 @@ export const ResponseEventSchema = /*@__PURE__*/
   messageDesc(file_chorus_v1_responses, 15);
 
 /**
- * Answers in the format of OpenAI's Responses API, for clients that were written for it. Only the public listener serves
- * it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. Responses are not stored. A
- * parameter that would change the answer and is not supported is refused with the status 400 and its name. Any other
- * one without effect is named in a notice, also in the header `X-Chorus-Notice`, unless its value asks for nothing.
+ * Answers in the format of OpenAI's Responses API, for clients that were written for it. Only the public listener
+ * serves it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. Responses are not
+ * stored. A parameter that would change the answer and is not supported is refused with the status 400 and its name.
+ * Any other one without effect is named in a notice, also in the header `X-Chorus-Notice`, unless its value asks for
+ * nothing.
  *
  * @generated from service chorus.v1.ResponsesService
  */

@@ -80,8 +80,8 @@ interface Context extends Ranking {
  *   Whether two models agree predicts a mistake better than the wording of the prompt does (docs/decisions/plans.md).
  * - low: one fast model.
  * - medium, closed or JSON: the same two fast models. Other prompts: one model, by difficulty.
- * - with tools: at low one fast model; at medium two fast ones, and a more accurate one if they disagree; at high a vote
- *   without a judge. So a step of an agent waits for one round of drafts and one more model at most.
+ * - with tools: at low one fast model; at medium two fast ones, and a more accurate one if they disagree; at high a
+ *   vote without a judge. So a step of an agent waits for one round of drafts and one more model at most.
  * - high, closed or JSON: up to five models of similar accuracy vote; without a majority the judge decides (of JSON,
  *   only the fields without a majority). Other prompts: up to three drafts, an analysis and a synthesis.
  *

@@ -97,7 +97,7 @@ function checked(answer: string, check: (value: unknown) => string | undefined):
   }
 }
 
-/** Keywords with which a check can take more than linear time. Only then is its time bounded, which itself takes time. */
+/** Keywords with which a check can take more than linear time. Only then is its time bounded, which takes time too. */
 const SLOW = /"(?:pattern|patternProperties|uniqueItems|contains|\$ref|\$dynamicRef|unevaluated\w+)"/;
 
 /** Keywords that ajv does not check as they are meant, by draft or because it has no list of formats. */

@@ -4,8 +4,8 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/
 const MAX_DEPTH = 20;
 
 /**
- * Corrects the types of arguments where a schema leaves one meaning only: a number, truth value or object that stands in
- * a string, and a number or truth value where a string is wanted.
+ * Corrects the types of arguments where a schema leaves one meaning only: a number, truth value or object that stands
+ * in a string, and a number or truth value where a string is wanted.
  * @param schema JSON text of a schema
  * @param text JSON text
  */

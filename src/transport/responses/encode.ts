@@ -84,7 +84,8 @@ export function callItemId(id: string, index: number): string {
 /** @param text undefined before there is any */
 export function messageItem(id: string, text: string | undefined, status: ResponseState["status"]): string {
   const content = text === undefined ? "" : partJson(text);
-  return `{"type":"message","id":${JSON.stringify(messageId(id))},"status":"${status}","role":"assistant","content":[${content}]}`;
+  const head = `"type":"message","id":${JSON.stringify(messageId(id))},"status":"${status}","role":"assistant"`;
+  return `{${head},"content":[${content}]}`;
 }
 
 export function partJson(text: string): string {

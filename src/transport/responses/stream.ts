@@ -21,8 +21,9 @@ import {
 } from "./encode.ts";
 
 /**
- * Writes the events of an answer as the typed events of the Responses API. The text is written by hand, because encoding
- * a message for each piece takes several times as long. A class, because each event depends on those before it.
+ * Writes the events of an answer as the typed events of the Responses API. The text is written by hand, because
+ * encoding a message for each piece takes several times as long. A class, because each event depends on those before
+ * it.
  */
 export class ResponseEvents implements EventFormat {
   readonly headers = SSE_HEADERS;

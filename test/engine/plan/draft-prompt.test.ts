@@ -10,7 +10,13 @@ import { saying } from "./members.ts";
 const PROMPT: Prompt = { system: "Be kind.", messages: [{ role: "user", text: "What is it?" }] };
 
 function drafts(...texts: string[]): Draft[] {
-  return texts.map((text) => ({ member: { role: "fast", model: saying("") }, text, calls: [], canonical: text, end: end() }));
+  return texts.map((text) => ({
+    member: { role: "fast", model: saying("") },
+    text,
+    calls: [],
+    canonical: text,
+    end: end(),
+  }));
 }
 
 function lastText({ messages }: Prompt): string {
