@@ -36,6 +36,8 @@ const TESTED_HERE = [
   "docs/internal-service.md",
   "docs/openai.md",
   "docs/responses.md",
+  "docs/messages.md",
+  "docs/tools.md",
   "docs/console.md",
   "docs/operating.md",
   "docs/monitoring.md",
@@ -231,13 +233,26 @@ describe("the guides work as written against a running service", () => {
     assert.equal(await own.sh(`"${process.execPath}" ask.ts`), "17 * 23 + 4 = 395");
   });
 
-  test("docs/responses.md", async ({ service, t }) => {
+  test.for(["responses", "messages"])("docs/%s.md", async (page, { service, t }) => {
     const folder = await project(t);
     const clients = join(ROOT, "test/foreign-clients/node_modules");
     await symlink(clients, join(folder, "node_modules"), "junction");
     await writeFile(join(folder, "package.json"), '{"type":"module"}');
     const own = runner(service, folder);
-    const [ts] = await blocks("docs/responses.md", "ts");
+    for (const { text } of await blocks(`docs/${page}.md`, "sh")) assert.match(await own.sh(text), /395/);
+    for (const { text } of await blocks(`docs/${page}.md`, "ts")) {
+      await writeFile(join(folder, "agent.ts"), own.here(text));
+      assert.match(await own.sh(`"${process.execPath}" agent.ts`), /\w/);
+    }
+  });
+
+  test("docs/tools.md", async ({ service, t }) => {
+    const folder = await project(t);
+    await mkdir(join(folder, "node_modules"));
+    await cp(join(ROOT, "dist/packages/client"), join(folder, "node_modules/chorus-client"), { recursive: true });
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    const own = runner(service, folder);
+    const [ts] = await blocks("docs/tools.md", "ts");
     await writeFile(join(folder, "agent.ts"), own.here(ts?.text ?? ""));
     assert.match(await own.sh(`"${process.execPath}" agent.ts`), /\w/);
   });

@@ -107,6 +107,6 @@ base("writing the headers takes a few microseconds of processor time", () => {
   for (let i = 0; i < 20_000; i++) length += standardRateHeaders(limits).length;
   const each = (process.cpuUsage().user - user) / 20_000;
   assert.equal(length, 160_000);
-  // Less than 1 µs on an idle machine.
+  // The bound leaves room for a busy machine.
   assert.ok(each < 10, `${each} µs`);
 });
