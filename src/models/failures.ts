@@ -83,7 +83,8 @@ function failureOf({ model }: ModelEntry, { status, code, needsOperator, cause }
   return {
     at,
     ...(status === undefined ? {} : { status }),
-    ...(code === undefined ? {} : { code }),
+    // The code of another failure may quote a prompt.
+    ...(code !== undefined && (needsOperator || status === undefined) ? { code } : {}),
     ...(said === "" ? {} : { message: said }),
     needsOperator,
   };

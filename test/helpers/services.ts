@@ -43,6 +43,6 @@ export function servicesWith(given: SomeServices): Services {
     areVendorsRefusing: () => false,
     draining: () => false,
   };
-  const generation = { enter: () => undefined, ...given.generation };
+  const generation = { enter: () => undefined, limits: () => undefined, ...given.generation };
   return { ...services, ...(given as Partial<Services>), generation: generation as Services["generation"] };
 }
