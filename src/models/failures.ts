@@ -78,7 +78,11 @@ export class Failures {
   }
 }
 
-function failureOf({ model }: ModelEntry, { status, code, needsOperator, cause }: ModelError, at: number): CallFailure {
+function failureOf(
+  { model }: ModelEntry,
+  { status, vendorCode: code, needsOperator, cause }: ModelError,
+  at: number,
+): CallFailure {
   const said = needsOperator && typeof cause === "string" ? cleaned(cause, model) : "";
   return {
     at,

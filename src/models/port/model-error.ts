@@ -37,8 +37,11 @@ export class ModelError extends Error {
    * the model was not called, because its circuit is open or the service did not send the call.
    */
   readonly kind: ModelErrorInit["kind"];
-  /** Code of the vendor or of the network: 1 to 64 letters, digits and `_.:-`. */
-  readonly code: string | undefined;
+  /**
+   * Code of the vendor or of the network: 1 to 64 letters, digits and `_.:-`. It is not named `code`, because the log
+   * has the codes of all errors, and a vendor may quote a prompt in it.
+   */
+  readonly vendorCode: string | undefined;
   readonly refusal: CallRefusal | undefined;
   /** Whether fewer calls at a time may help. */
   readonly isCongestion: boolean;
@@ -51,7 +54,7 @@ export class ModelError extends Error {
     this.retryAfterMs = init.retryAfterMs;
     this.status = init.status;
     this.kind = init.kind;
-    this.code = typeof init.code === "string" && CODE.test(init.code) ? init.code : undefined;
+    this.vendorCode = typeof init.code === "string" && CODE.test(init.code) ? init.code : undefined;
     this.refusal = init.refusal;
     this.isCongestion = init.isCongestion ?? CONGESTED.has(init.status ?? 0);
     this.failedShare = init.failedShare;
