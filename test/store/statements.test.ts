@@ -93,6 +93,9 @@ async function runComposed(pool: Pool): Promise<void> {
   await usage.getUsage({ ...hours, groupBy: MetricsGroupBy.KEY }, owner);
   await usage.getPerformance(hours, owner);
   await usage.listTopKeys({ startTime, endTime, pageSize: 3 }, owner);
+  await usage.listTopSubjects({ startTime, endTime }, owner);
+  await usage.listTopSubjects({ startTime, endTime, groupBy: MetricsGroupBy.USER, search: "u" }, owner);
+  await usage.listTagNames({}, owner);
   await usage.exportUsage({ startTime, endTime }, owner);
   await usage.exportUsage({ startTime, endTime, groupBy: MetricsGroupBy.USER }, owner);
   // Creates partitions, moves rows out of the default one, deletes rows of an old month, and drops partitions.
