@@ -8,8 +8,12 @@ import { until } from "../helpers/until.ts";
 import { BODIES } from "./bodies.ts";
 import type { Holds } from "./loop-probe.ts";
 
-/** Longest hold that is accepted, in milliseconds. The bound is 20 ms on a machine that does nothing else. */
-const BOUND = 60;
+/**
+ * Longest hold that is accepted, in milliseconds. The bound is 20 ms on a machine that does nothing else. Beside other
+ * tests, the threads of V8 get too little of the processor, and the main thread does the work of a full collection
+ * alone: up to 97 ms were seen, of which a profile shows the collection and nothing else.
+ */
+const BOUND = 120;
 const test = base.extend("env", { scope: "file" }, {
   NODE_OPTIONS: `--import ${new URL("./loop-probe.ts", import.meta.url)}`,
 } as Record<string, string>);
