@@ -61,7 +61,10 @@ export class Calm {
       for (const replica of isOver ? live : []) {
         const grant = account.grants.get(replica.id);
         const { flight, posts = [] } = replica.escrow.grants.get(workspace) ?? {};
-        const isBusy = flight || posts.length > 0 || isAwaiting(replica) || now < replica.deaf.until;
+        const { from, until } = replica.deaf;
+        // A call-back that was sent meanwhile is lost.
+        const isUnaware = now < until || (lowered.at >= from && lowered.at < until);
+        const isBusy = flight || posts.length > 0 || isAwaiting(replica) || isUnaware;
         if (grant && lowered.grants.has(grant.id) && isIdle(grant) && !isBusy)
           throw new Violation(1, `${replica.id} keeps what a lower limit of ${workspace} does not allow`);
       }
