@@ -274,6 +274,37 @@ test("check_books reports what exceeds a cap, and a charge that a subject does n
   assert.deepEqual(await found(), ["spent by subject = usage: user:u"]);
 });
 
+test("check_books expects what a raise has allowed in the period in which it ends", async ({ t }) => {
+  const { pool } = await testDatabase(t);
+  const day = (n: number, hours: number) => new Date(Date.UTC(2026, 10, n, hours));
+  await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 1000)");
+  await pool.query(
+    `insert into caps values ('ws_1', 'cap_1', 'user:*', 'credits', 'day', 100, 'refuse', null, $1),
+       ('ws_1', 'cap_2', 'user:*', 'credits', 'day', 200, 'refuse', $2, $1)`,
+    [day(9, 0), day(11, 12)],
+  );
+  const spend = async (request: string, charge: number, from: Date, to: Date) => {
+    assert.equal(await admitIn(pool, "ws_1", request, { hold: charge, subjects: ["user:u"] }, from), undefined);
+    assert.equal(await settleIn(pool, "ws_1", request, { charge, end_user: "u", created_at: from }, to), charge);
+  };
+  const found = async () => (await pool.query("select * from check_books() where check_name = 'cap'")).length;
+  // On the day before, and until it ends.
+  await spend("req_1", 150, day(10, 1), day(10, 2));
+  await spend("req_2", 150, day(11, 1), day(11, 2));
+  await pool.query("update periods set at = $1", [day(11, 13)]);
+  assert.equal(await found(), 0);
+
+  // A request that was admitted under it, and has ended on the next day.
+  await pool.query("update caps set ends_at = $1 where ends_at is not null", [day(12, 0)]);
+  await spend("req_3", 45, day(11, 23), day(12, 1));
+  await pool.query("update caps set amount = 40 where ends_at is null");
+  assert.equal(await found(), 0);
+
+  // A raise that ended before does not excuse anything.
+  await pool.query("update caps set ends_at = $1 where ends_at is not null", [day(11, 1)]);
+  assert.equal(await found(), 1);
+});
+
 test("refuses a malformed cap, naming the field", async ({ database: { pool } }) => {
   const { caps } = adminOf(pool);
   const good = { subject: "user:u", figure: CapFigure.REQUESTS, period: CapPeriod.DAY, amount: "1" };

@@ -159,16 +159,28 @@ where x.reserved > 0 and x.used + x.reserved > (a.limits ->> x.name)::bigint and
   select from audit c where c.workspace_id = a.workspace_id and c.action in ('limits.set', 'tier.set')
     and c.at >= date_trunc(x.unit, p.at, 'UTC'))
 union all
--- What subjects use and hold is within their caps, unless a cap was changed in the period. Output tokens count when a
--- request ends, so they can exceed theirs; a cap for all time can be set below what was used before.
+-- What subjects use and hold is within their caps, unless a cap was changed, or a raise has ended, since the period
+-- began, since the oldest grant was opened, or since the admission of a request that was settled in the period. Output
+-- tokens count when a request ends, so they can exceed theirs; a cap for all time can be set below what was used.
 select 'cap', s.workspace_id, concat_ws(' ', s.subject, u.figure, u.period), '<= ' || u.amount, (u.used + u.held)::text
 from subject_periods s join account a using (workspace_id) join periods p using (workspace_id)
 cross join lateral cap_use(s.workspace_id, s.subject, p.at) u
+cross join lateral (
+  select date_trunc(u.period, p.at, 'UTC') as start where u.period not in ('', 'total') union all select p.at
+  order by 1 limit 1) t
+cross join lateral (
+  select least(t.start, (select min(opened_at) from grants g where g.workspace_id = s.workspace_id),
+    (select min(g.created_at) from entry e
+     join generation g on g.workspace_id = e.workspace_id and g.request_id = e.reference
+     where e.workspace_id = s.workspace_id and e.kind = 'settlement' and e.at >= t.start)) as since) b
 where u.action = 'refuse' and u.used + u.held > u.amount and u.period <> 'total' and u.figure <> 'output_tokens'
   and not exists (
     select from audit c where c.workspace_id = s.workspace_id and c.action in ('cap.set', 'cap.clear')
-      and c.at >= least(case when u.period <> '' then date_trunc(u.period, p.at, 'UTC') end,
-        (select min(opened_at) from grants g where g.workspace_id = s.workspace_id)))
+      and c.at >= b.since)
+  and not exists (
+    select from caps c where c.workspace_id = s.workspace_id and c.subject in (s.subject, template_of(s.subject))
+      and (c.figure, c.period, c.action) = (u.figure, u.period, u.action)
+      and c.ends_at >= b.since and c.ends_at <= p.at)
 union all
 -- The purchased credit that is spent, and that running requests can still spend, stays within the limit. A limit that
 -- was changed since the period began, since the oldest grant was opened, or since the admission of a request that was
