@@ -90,10 +90,11 @@ class Replicas {
     }
   }
 
-  /** One to which a load balancer would send a request. */
+  /** One to which a load balancer would send a request: any, if it has no other. */
   any(): TestService {
     const open = this.#slots.filter(({ isOpen }) => isOpen);
-    const slot = open[Math.floor(Math.random() * open.length)];
+    const slots = open.length > 0 ? open : this.#slots;
+    const slot = slots[Math.floor(Math.random() * slots.length)];
     assert.ok(slot);
     return slot.service;
   }

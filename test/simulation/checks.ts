@@ -241,7 +241,8 @@ export class Checks {
       if (!grant || own?.number !== grant.id || replica === refused || replica.state !== "up") continue;
       // It is about to return what it has, or cannot.
       const isBusy = own.posts.length > 0 || own.flight !== undefined;
-      const isUnaware = this.#world.now < replica.deaf.until && !replica.isToldDeaf;
+      // A call-back that was sent before is lost.
+      const isUnaware = this.#world.now < replica.deaf.until + CALL_BACK_MS && !replica.isToldDeaf;
       if (isBusy || isUnaware || isAwaiting(replica) || this.#world.now < replica.cutOffUntil) continue;
       if (replica.escrow.wakeAt !== undefined) continue;
       grants.set(replica.id, {

@@ -123,7 +123,7 @@ function finish(world: World): void {
   world.crashes = false;
   for (const replica of world.replicas) {
     replica.cutOffUntil = 0;
-    replica.deaf.until = 0;
+    replica.deaf.until = Math.min(replica.deaf.until, world.now);
   }
   world.advance(30_000);
   for (const request of runningOf(world)) end(world, request);

@@ -73,7 +73,7 @@ for (const [what, seed, mutation] of [
 }
 
 // Seeds that have found a defect in an earlier version of the rules, or of the checks.
-for (const seed of [105, 1106, 33_401]) {
+for (const seed of [105, 1106, 33_401, 58_399]) {
   test(`keeps the invariants in the schedule of seed ${seed}`, () => {
     assert.equal(violated(seed), undefined);
   });
