@@ -140,6 +140,53 @@ export enum Access {
 export declare const AccessSchema: GenEnum<Access>;
 
 /**
+ * What a person may do in a workspace. docs/people.md has the methods of each role as a table.
+ *
+ * @generated from enum chorus.v1.MemberRole
+ */
+export enum MemberRole {
+  /**
+   * Not a valid value.
+   *
+   * @generated from enum value: MEMBER_ROLE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * May call every method of the workspace.
+   *
+   * @generated from enum value: MEMBER_ROLE_OWNER = 1;
+   */
+  OWNER = 1,
+
+  /**
+   * Uses the playground, keys of their own, and sees their own use.
+   *
+   * @generated from enum value: MEMBER_ROLE_DEVELOPER = 2;
+   */
+  DEVELOPER = 2,
+
+  /**
+   * Sees usage and the ledger, and sets spend limits.
+   *
+   * @generated from enum value: MEMBER_ROLE_BILLING = 3;
+   */
+  BILLING = 3,
+
+  /**
+   * Sees everything and changes nothing.
+   *
+   * @generated from enum value: MEMBER_ROLE_VIEWER = 4;
+   */
+  VIEWER = 4,
+}
+
+/**
+ * Describes the enum chorus.v1.MemberRole.
+ */
+export declare const MemberRoleSchema: GenEnum<MemberRole>;
+
+/**
  * How the public JSON facade treats the field.
  *
  * @generated from extension: chorus.v1.JsonRule json = 51234;
@@ -152,6 +199,14 @@ export declare const json: GenExtension<FieldOptions, JsonRule>;
  * @generated from extension: chorus.v1.Access access = 51235;
  */
 export declare const access: GenExtension<MethodOptions, Access>;
+
+/**
+ * Roles of members of the workspace who may call the method, besides owners, who may call every method that
+ * operators do not have to themselves. For methods of callers, the roles that may use the playground.
+ *
+ * @generated from extension: repeated chorus.v1.MemberRole roles = 51236;
+ */
+export declare const roles: GenExtension<MethodOptions, MemberRole[]>;
 
 /**
  * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's

@@ -335,7 +335,7 @@ export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
   actorKind: ActorKind;
 
   /**
-   * Identifier of the token, prefix `tok_`. For the service, the reason of the change.
+   * Identifier of the token, prefix `tok_`, or of the person, prefix `per_`. For the service, the reason of the change.
    *
    * @generated from field: string actor_id = 4;
    */
@@ -355,6 +355,13 @@ export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
    * @generated from field: string details = 6;
    */
   details: string;
+
+  /**
+   * Current name of the person; the e-mail address without one. Empty for tokens and the service.
+   *
+   * @generated from field: string actor_name = 7;
+   */
+  actorName: string;
 };
 
 /**
@@ -526,7 +533,7 @@ export enum ActorKind {
   UNSPECIFIED = 0,
 
   /**
-   * An operator, by token.
+   * An operator, by token or as a person.
    *
    * @generated from enum value: ACTOR_KIND_OPERATOR = 1;
    */
@@ -545,6 +552,13 @@ export enum ActorKind {
    * @generated from enum value: ACTOR_KIND_SERVICE = 3;
    */
   SERVICE = 3,
+
+  /**
+   * A member of the workspace, as a person.
+   *
+   * @generated from enum value: ACTOR_KIND_MEMBER = 4;
+   */
+  MEMBER = 4,
 }
 
 /**
