@@ -21,13 +21,14 @@ import { amountText } from "./shared/amount.ts";
 import { WHOLE_SERVICE } from "./shared/audit.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
+import { visibleKeys } from "./shared/own-keys.ts";
 import { microsOf, pageOf, pageToken, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { checkSubject } from "./shared/subject.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type ActivityAdmin = Admin<typeof ActivityService>;
 
-/** Lists the requests and the audit log of a workspace, for operators and its owner. */
+/** Lists the requests and the audit log of a workspace, for operators and its members. */
 export function createActivityAdmin(pool: Pool): ActivityAdmin {
   return { listGenerations: listGenerations(pool), listAudit: listAudit(pool) };
 }
@@ -80,7 +81,8 @@ function listGenerations(pool: Pool): ActivityAdmin["listGenerations"] {
     checkFilter(filter);
     const { id } = await findWorkspace(pool.query, actor, request.workspace);
     const values: unknown[] = [id];
-    const { indexed, others } = conditionsOf(filter, values);
+    const keys = await visibleKeys(pool.query, actor, filter.keyId);
+    const { indexed, others } = conditionsOf(filter, keys, values);
     if (micros !== undefined) {
       const time = `$${values.push(timeOf(micros))}`;
       indexed.push(`created_at <= ${time}`, `(created_at, id) < (${time}, $${values.push(last)})`);
@@ -154,10 +156,12 @@ function checkFilter({ keyId, outcome, level }: Filter): void {
 /**
  * Writes a filter as SQL conditions. `indexed` ones are answered by an index, `others` are checked on the rows that it
  * returns.
+ * @param keys whose requests are listed; undefined: all
  * @param values parameters of the statement; the first is the workspace
  */
 function conditionsOf(
-  { from, to, keyId, outcome, level, user, tag }: Filter,
+  { from, to, outcome, level, user, tag }: Filter,
+  keys: readonly string[] | undefined,
   values: unknown[],
 ): { indexed: string[]; others: string[] } {
   const parameter = (value: unknown) => `$${values.push(value)}`;
@@ -165,7 +169,8 @@ function conditionsOf(
   const others: string[] = [];
   if (from) indexed.push(`created_at >= ${parameter(from)}`);
   if (to) indexed.push(`created_at < ${parameter(to)}`);
-  if (keyId !== "") indexed.push(`key_id = ${parameter(keyId)}`);
+  if (keys?.length === 1) indexed.push(`key_id = ${parameter(keys[0])}`);
+  else if (keys) others.push(`key_id = any (${parameter(keys)})`);
   if (outcome !== "" && outcome !== "ok") indexed.push("outcome <> 'ok'");
   if (outcome === "failed") others.push(FAILED);
   else if (outcome !== "") others.push(`outcome = ${parameter(outcome)}`);
@@ -220,6 +225,7 @@ interface AuditRow {
   micros: bigint;
   actorKind: string;
   actorId: string;
+  actorName: string;
   /** Such as `key.create`. */
   action: string;
   /** JSON text of an object. */
@@ -238,7 +244,8 @@ function listAudit(pool: Pool): ActivityAdmin["listAudit"] {
     const id = isWhole ? WHOLE_SERVICE : (await findWorkspace(pool.query, actor, workspace)).id;
     const found = await pool.query<AuditRow>(
       `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,
-         ${microsOf("at")} as micros
+         coalesce((select coalesce(nullif(p.name, ''), p.email) from people p where p.id = actor_id), '')
+           as "actorName", ${microsOf("at")} as micros
        from audit
        where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
        order by at desc, id desc limit $4`,

@@ -7,9 +7,10 @@ import { Failure, invalid } from "../contract/failure.ts";
 import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
+import { checkOwnCap, checkSetter, visibleCaps } from "./own-caps.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText, parseAmount } from "./shared/amount.ts";
-import { type Actor, record } from "./shared/audit.ts";
+import { type Actor, developerOf, record } from "./shared/audit.ts";
 import { checkLabel, readExpiry } from "./shared/fields.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
 import { checkSubject } from "./shared/subject.ts";
@@ -34,6 +35,8 @@ interface CapRow {
   action: string;
   ends_at: Date | null;
   created_at: Date;
+  /** Identifier of a person or token; null: not known. */
+  created_by: string | null;
 }
 
 /** A cap in a list. used: as `Cap.used`; null: not read. */
@@ -51,7 +54,9 @@ export function createCapAdmin(pool: Pool, clock?: Clock): CapAdmin {
       const row = readCap(cap, now);
       const set = await change(pool, workspace, actor, async (query, id) => {
         await checkKey(query, id, row.subject);
-        return { row: await write(query, id, row, now), action: "cap.set" };
+        const developer = developerOf(actor);
+        if (developer !== undefined) await checkOwnCap(query, id, developer, row);
+        return { row: await write(query, id, row, actor, now), action: "cap.set" };
       });
       return { cap: messageOf(set) };
     },
@@ -64,6 +69,7 @@ export function createCapAdmin(pool: Pool, clock?: Clock): CapAdmin {
           id,
           capId.replaceAll("\0", ""),
         ]);
+        if (row) checkSetter(developerOf(actor), row.created_by);
         if (row) return { row, action: "cap.clear" };
         const message = "There is no cap with this identifier. Identifiers begin with cap_; list the caps to see them.";
         throw new Failure("unknown_entity", { field: "id", message });
@@ -79,17 +85,20 @@ function listCaps(pool: Pool, clock: Clock | undefined): CapAdmin["listCaps"] {
     checkLabel("search", search);
     const [last] = readPageToken(pageToken, /^(\d{1,9})$/) ?? ["0"];
     const { id } = await findWorkspace(pool.query, actor, workspace);
+    const values: unknown[] = [id, last, size + 1, search, clock ? new Date(clock()) : null, withUse];
+    const developer = developerOf(actor);
+    const own = developer === undefined ? "" : visibleCaps(developer, values);
     // The use of a subject is the same for each of its caps of one figure and period, whichever of them is in force.
     const found = await pool.query<ListedRow>(
       `select c.*, u.used + u.held as used
-       from (select * from caps where workspace_id = $1 and starts_with(subject, $4)
+       from (select * from caps where workspace_id = $1 and starts_with(subject, $4) ${own}
              order by subject, figure, period, action, ends_at nulls first offset $2 limit $3) c
        cross join periods_at($1, coalesce($5, clock_timestamp())) p
        left join lateral (select * from cap_use($1, c.subject, p.at) where $6) u
          on c.subject <> template_of(c.subject) and (c.ends_at > p.at) is not false
            and (u.figure, u.period, u.action) = (c.figure, c.period, c.action)
        order by c.subject, c.figure, c.period, c.action, c.ends_at nulls first`,
-      [id, last, size + 1, search, clock ? new Date(clock()) : null, withUse],
+      values,
     );
     const { rows, nextPageToken } = pageOf(found, size, () => String(Number(last) + size));
     return { caps: rows.map(messageOf), nextPageToken };
@@ -119,12 +128,9 @@ async function change(
   });
 }
 
-async function write(
-  query: Query,
-  workspaceId: string,
-  row: Omit<CapRow, "id" | "created_at">,
-  now: number,
-): Promise<CapRow> {
+type NewCap = Omit<CapRow, "id" | "created_at" | "created_by">;
+
+async function write(query: Query, workspaceId: string, row: NewCap, actor: Actor, now: number): Promise<CapRow> {
   const [{ others = 0n } = {}] = await query<{ others: bigint }>(
     "select count(*) as others from caps where workspace_id = $1",
     [workspaceId],
@@ -140,18 +146,24 @@ async function write(
     [workspaceId, row.subject, new Date(now)],
   );
   const [written] = await query<CapRow>(
-    `insert into caps as c (workspace_id, id, subject, figure, period, amount, action, ends_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+    `insert into caps as c (workspace_id, id, subject, figure, period, amount, action, ends_at, created_at, created_by)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), $9)
      on conflict (workspace_id, subject, figure, period, action, (ends_at is not null)) do update
-       set amount = excluded.amount, ends_at = excluded.ends_at returning *`,
-    [workspaceId, `cap_${randomHex()}`, row.subject, row.figure, row.period, row.amount, row.action, row.ends_at],
+       set amount = excluded.amount, ends_at = excluded.ends_at,
+         created_by = case when $10 then c.created_by else excluded.created_by end returning *`,
+    [
+      ...[workspaceId, `cap_${randomHex()}`, row.subject, row.figure, row.period, row.amount, row.action, row.ends_at],
+      ...[actor.id, developerOf(actor) !== undefined],
+    ],
   );
   if (!written) throw new Error("no cap was written");
+  // The failure undoes the change.
+  checkSetter(developerOf(actor), written.created_by);
   return written;
 }
 
 /** @throws Failure `invalid_request` with the field */
-function readCap(cap: Cap, now: number): Omit<CapRow, "id" | "created_at"> {
+function readCap(cap: Cap, now: number): NewCap {
   const figure = readEnum("cap.figure", CapFigureSchema, cap.figure);
   const period = readEnum("cap.period", CapPeriodSchema, cap.period);
   const action = readEnum("cap.action", CapActionSchema, cap.action) || "refuse";

@@ -20,6 +20,12 @@ const MAX_VALUE = 64;
 
 const NAME = /^[a-z0-9_.-]{1,32}$/;
 
+/** Beginning of the names of tags that only the service sets. */
+const OWN = "chorus.";
+
+/** The tag of every request of a developer's keys. Its value is the identifier of the person. */
+export const MEMBER_TAG = `${OWN}member`;
+
 /** @param field that has the user, as failures name it. @throws Failure invalid_request */
 export function checkUser(field: string, user: string): void {
   if (isUser(user)) return;
@@ -38,9 +44,16 @@ export function checkTags(field: string, tags: Tags, at = (name: string) => `${f
   for (const [name, value] of entries) {
     if (!NAME.test(name))
       throw invalid(field, `A name in ${field} must have 1 to 32 characters of a-z, 0-9, "_", "." and "-".`);
+    if (isOwnTag(name))
+      throw invalid(at(name), `Only the service sets tags whose names begin with ${OWN} Leave the tag out.`);
     if (!isText(value, MAX_VALUE))
       throw invalid(at(name), `The tag ${name} must have 1 to ${MAX_VALUE} characters without control characters.`);
   }
+}
+
+/** Whether only the service sets the tag with this name. */
+export function isOwnTag(name: string): boolean {
+  return name.startsWith(OWN);
 }
 
 /** Whether a tag can have this name and this value. */

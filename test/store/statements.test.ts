@@ -84,7 +84,10 @@ async function runComposed(pool: Pool): Promise<void> {
   const timedOut = { case: "failureCode", value: "timed_out" } as const;
   const failed = { case: "outcome", value: Outcome.FAILED } as const;
   await bootstrap({ ...pool, tx: (run) => run(pool.query) }, { apiKey: undefined, operatorToken: undefined });
-  const { activity, credits, alerts, usage } = adminOf(pool);
+  const { activity, caps, credits, alerts, usage } = adminOf(pool);
+  const developer = { kind: "member", id: "per_1", workspaceId: "ws_1", role: "developer" } as const;
+  await caps.listCaps({}, developer);
+  await usage.getUsage(hours, developer);
   await activity.listGenerations({ ...period, ended: timedOut, level: Effort.LOW }, owner);
   await activity.listGenerations({ ended: failed }, owner);
   await activity.listAudit({}, owner);

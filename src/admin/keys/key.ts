@@ -31,15 +31,25 @@ export interface KeyRow {
   /** Null: none. */
   fixedTags: Tags | null;
   forbidsTags: boolean;
+  /** Identifier of a person or token; null: not known. */
+  createdBy: string | null;
+  /** Name of that person. */
+  createdByName: string | null;
+  /** The member with whom the key ends; null: nobody. */
+  holder: { id: string; name: string; email: string } | null;
 }
 
 export const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.name, k.prefix, k.scopes,
-  k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.console,
-  k.fixed_tags as "fixedTags", k.forbids_tags as "forbidsTags"`;
+  k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
+  (k.console or k.playground) as console, k.fixed_tags as "fixedTags", k.forbids_tags as "forbidsTags",
+  k.created_by as "createdBy",
+  (select coalesce(nullif(p.name, ''), p.email) from people p where p.id = k.created_by) as "createdByName",
+  (select jsonb_build_object('id', p.id, 'name', p.name, 'email', p.email) from people p where p.id = k.person_id)
+    as holder`;
 
 /** @param use recent use of the key */
 export function keyMessage(
-  { scopes, createdAt, expiresAt, revokedAt, fixedTags, forbidsTags, ...key }: KeyRow,
+  { scopes, createdAt, expiresAt, revokedAt, fixedTags, forbidsTags, createdBy, createdByName, holder, ...key }: KeyRow,
   use?: MessageInitShape<typeof KeyUseSchema>,
 ): MessageInitShape<typeof KeySchema> {
   return {
@@ -48,6 +58,9 @@ export function keyMessage(
     createdAt: timestampFromDate(createdAt),
     ...(expiresAt ? { expiresAt: timestampFromDate(expiresAt) } : {}),
     ...(revokedAt ? { revokedAt: timestampFromDate(revokedAt) } : {}),
+    createdBy: createdBy ?? "",
+    createdByName: createdByName ?? "",
+    ...(holder ? { holder } : {}),
     ...(use ? { use } : {}),
     ...(fixedTags || forbidsTags ? { tags: { fixed: fixedTags ?? {}, forbidsOthers: forbidsTags } } : {}),
   };

@@ -5,7 +5,7 @@ import { hashSecret } from "../../admission/secret.ts";
 import type { Clock } from "../../contract/clock.ts";
 import type { Pool } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
-import { confinedTo } from "../shared/audit.ts";
+import { confinedTo, developerOf } from "../shared/audit.ts";
 import { checkLabel } from "../shared/fields.ts";
 import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
 import { MS } from "../shared/period.ts";
@@ -14,7 +14,7 @@ import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 
 /**
  * Lists keys in pages, newest first, with revoked and expired ones. An operator who names no workspace gets the keys of
- * all.
+ * all; a developer gets their own.
  */
 export function listKeys(pool: Pool, clock: Clock): KeyAdmin["listKeys"] {
   return async ({ workspace, pageSize, pageToken, search, activeOnly, withUse }, actor) => {
@@ -29,6 +29,7 @@ export function listKeys(pool: Pool, clock: Clock): KeyAdmin["listKeys"] {
        where ($1::text is null or k.workspace_id = $1) and ($2::timestamptz is null or (k.created_at, k.id) < ($2, $3))
          and ($5::text is null or lower(k.name) like lower($5) or k.prefix like $5 or k.secret_hash = $6)
          and ($7::timestamptz is null or (k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)))
+         and ($8::text is null or k.person_id = $8)
        order by k.created_at desc, k.id desc limit $4`,
       [
         found?.id ?? null,
@@ -37,6 +38,7 @@ export function listKeys(pool: Pool, clock: Clock): KeyAdmin["listKeys"] {
         size + 1,
         ...(search === "" ? [null, null] : [prefixPattern(search), hashSecret(search)]),
         activeOnly ? new Date(now) : null,
+        developerOf(actor) ?? null,
       ],
     );
     const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);

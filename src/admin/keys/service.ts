@@ -1,20 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { type KeyTags, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import { type Authenticator, SCOPES } from "../../admission/authenticate.ts";
+import { type Authenticator, SCOPES, type Scope } from "../../admission/authenticate.ts";
 import { createSecret, hashSecret, prefixOf } from "../../admission/secret.ts";
 import type { Clock } from "../../contract/clock.ts";
 import { Failure, invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
-import { checkTags, isEmpty } from "../../contract/subjects.ts";
+import { checkTags, isEmpty, MAX_TAGS, MEMBER_TAG, type Tags } from "../../contract/subjects.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { type Actor, confinedTo, record } from "../shared/audit.ts";
+import { type Actor, confinedTo, developerOf, record } from "../shared/audit.ts";
 import { checkLabel, readExpiry } from "../shared/fields.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 import { listKeys } from "./list.ts";
 
 /**
- * Manages API keys for operators, and those of the own workspace for owners.
+ * Manages API keys for operators, those of the own workspace for owners, and their own for developers.
  * @param cache forgets changed keys. Other replicas apply a change within a second
  */
 export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">, clock: Clock): KeyAdmin {
@@ -29,17 +29,18 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
 
     async createKey({ workspace, name, scopes: numbers, expiresAt, tags }, actor) {
       checkLabel("name", name);
-      const scopes = numbers.length > 0 ? [...new Set(numbers.map(readScope))] : [...SCOPES];
+      const developer = developerOf(actor);
+      const scopes = readScopes(numbers, developer !== undefined);
       const now = clock();
       const expiry = readExpiry(expiresAt, now);
-      const { fixedTags, forbidsTags } = readTags(tags);
+      const { fixedTags, forbidsTags } = readTags(tags, developer);
       const secret = createSecret("ck_");
       const key = await pool.tx(async (query) => {
         const { id: workspaceId } = await findWorkspace(query, actor, workspace);
         const id = `key_${randomBytes(12).toString("hex")}`;
         const row = await insertKey(query, [
           ...[workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
-          ...[fixedTags, forbidsTags],
+          ...[fixedTags, forbidsTags, actor.id, actor.kind === "member" ? actor.id : null],
         ]);
         const details = { id, name, scopes, expires_at: expiry, ...(tags ? tagDetails(row) : {}) };
         await record(query, actor, workspaceId, "key.create", details);
@@ -57,7 +58,9 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
         const after = {
           name: name ?? key.name,
           expiresAt: expiry.case === undefined ? key.expiresAt : expiresAt,
-          ...(tags ? readTags(tags) : { fixedTags: key.fixedTags, forbidsTags: key.forbidsTags }),
+          ...(tags
+            ? readTags(tags, key.fixedTags?.[MEMBER_TAG])
+            : { fixedTags: key.fixedTags, forbidsTags: key.forbidsTags }),
         };
         await query(
           "update api_keys set name = $2, expires_at = $3, fixed_tags = $4, forbids_tags = $5 where id = $1",
@@ -79,7 +82,22 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
         return { ...key, revokedAt };
       });
     },
+
+    takeOverKey: ({ id }, actor) => changeKey(id, actor, (query, key) => takeOver(query, key, actor)),
   };
+}
+
+/** The caller becomes the holder; nobody, when a token calls. The key no longer counts under a developer's caps. */
+async function takeOver(query: Query, key: KeyRow, actor: Actor): Promise<KeyRow> {
+  const { id } = key;
+  if (key.revokedAt) throw invalid("id", "This key is revoked, so nobody can take it over. Create another one.");
+  const { [MEMBER_TAG]: _, ...tags } = key.fixedTags ?? {};
+  const person = actor.kind === "member" ? actor.id : null;
+  await query("update api_keys set person_id = $2, fixed_tags = $3 where id = $1", [
+    ...[id, person, isEmpty(tags) ? null : tags],
+  ]);
+  await record(query, actor, key.workspaceId, "key.take_over", { id, from: key.holder?.id ?? "" });
+  return readKey(query, id);
 }
 
 /** @param values of the columns, in their order */
@@ -87,8 +105,8 @@ async function insertKey(query: Query, values: readonly unknown[]): Promise<KeyR
   const [row] = await query<KeyRow>(
     `with k as (
        insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at, fixed_tags,
-         forbids_tags)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *)
+         forbids_tags, created_by, person_id)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning *)
      select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
     values,
   );
@@ -96,20 +114,48 @@ async function insertKey(query: Query, values: readonly unknown[]): Promise<KeyR
   return row;
 }
 
-function readScope(number: number, i: number): string {
-  const scope = readEnum(`scopes[${i}]`, ScopeSchema, number);
-  if (scope === "") throw invalid(`scopes[${i}]`, `A scope is one of ${SCOPES.join(", ")}.`);
+/** @throws Failure `invalid_request`, or `missing_scope` for a scope that shows a developer the use of others */
+function readScopes(numbers: readonly number[], isDeveloper: boolean): Scope[] {
+  if (numbers.length === 0) return isDeveloper ? ["generate"] : [...SCOPES];
+  const scopes = [...new Set(numbers.map(readScope))];
+  if (!isDeveloper || !scopes.includes("metrics")) return scopes;
+  const message = "The scope metrics shows the use of all keys. Creating a key with it needs the role owner.";
+  throw new Failure("missing_scope", { message });
+}
+
+function readScope(number: number, i: number): Scope {
+  const word = readEnum(`scopes[${i}]`, ScopeSchema, number);
+  const scope = SCOPES.find((known) => known === word);
+  if (!scope) throw invalid(`scopes[${i}]`, `A scope is one of ${SCOPES.join(", ")}.`);
   return scope;
 }
 
-function readTags(tags: KeyTags | undefined): Pick<KeyRow, "fixedTags" | "forbidsTags"> {
+/** @param developer whose requests the tag of members counts; undefined: the key has no such tag */
+function readTags(tags: KeyTags | undefined, developer: string | undefined): Pick<KeyRow, "fixedTags" | "forbidsTags"> {
   const { fixed = {}, forbidsOthers = false } = tags ?? {};
-  checkTags("tags.fixed", fixed);
-  return { fixedTags: isEmpty(fixed) ? null : fixed, forbidsTags: forbidsOthers };
+  // A client may send back what it has read.
+  const { [MEMBER_TAG]: sent, ...named } = fixed;
+  checkTags("tags.fixed", sent === developer ? named : fixed);
+  const all: Tags = developer === undefined ? named : { ...named, [MEMBER_TAG]: developer };
+  if (Object.keys(all).length > MAX_TAGS)
+    throw invalid(
+      "tags.fixed",
+      `A developer's key may fix ${MAX_TAGS - 1} tags, because the service sets another one.`,
+    );
+  return { fixedTags: isEmpty(all) ? null : all, forbidsTags: forbidsOthers };
 }
 
 function tagDetails({ fixedTags, forbidsTags }: Pick<KeyRow, "fixedTags" | "forbidsTags">) {
   return { tags: fixedTags, forbids_other_tags: forbidsTags };
+}
+
+async function readKey(query: Query, id: string): Promise<KeyRow> {
+  const [key] = await query<KeyRow>(
+    `select ${COLUMNS} from api_keys k join workspaces w on w.id = k.workspace_id where k.id = $1`,
+    [id],
+  );
+  if (!key) throw new Failure("unknown_entity", { field: "id" });
+  return key;
 }
 
 /**
@@ -124,8 +170,9 @@ async function changeRow(
 ): Promise<{ hash: Buffer; key: KeyRow }> {
   const [row] = await query<KeyRow & { hash: Buffer }>(
     `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
-     where k.id = $1 and ($2::text is null or k.workspace_id = $2) for update of k`,
-    [id.replaceAll("\0", ""), confinedTo(actor) ?? null],
+     where k.id = $1 and ($2::text is null or k.workspace_id = $2) and ($3::text is null or k.person_id = $3)
+     for update of k`,
+    [id.replaceAll("\0", ""), confinedTo(actor) ?? null, developerOf(actor) ?? null],
   );
   if (!row) {
     // The message does not repeat the identifier, because it may be a secret that was pasted by mistake.

@@ -1,9 +1,14 @@
+import type { Role } from "../../contract/roles.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 
-/** Who makes a change: an operator, the owner of one workspace, or the service itself. */
+/**
+ * Who makes a change: an operator, the owner of one workspace by its token, a person with a role in one workspace, or
+ * the service itself. An operator who is a person has the identifier of that person.
+ */
 export type Actor = Readonly<
   | { kind: "operator"; id: string }
   | { kind: "owner"; id: string; workspaceId: string }
+  | { kind: "member"; id: string; workspaceId: string; role: Role }
   | { kind: "service"; id: string }
 >;
 
@@ -12,7 +17,17 @@ export const BOOTSTRAP: Actor = { kind: "service", id: "bootstrap" };
 
 /** The only workspace that an actor may see; undefined: all. */
 export function confinedTo(actor: Actor): string | undefined {
-  return actor.kind === "owner" ? actor.workspaceId : undefined;
+  return "workspaceId" in actor ? actor.workspaceId : undefined;
+}
+
+/** The person that an actor is; undefined for a token and the service. */
+export function personOf({ id }: Actor): string | undefined {
+  return id.startsWith("per_") ? id : undefined;
+}
+
+/** The person to whose own keys and their use an actor is confined; undefined: all of the workspace. */
+export function developerOf(actor: Actor): string | undefined {
+  return actor.kind === "member" && actor.role === "developer" ? actor.id : undefined;
 }
 
 /**

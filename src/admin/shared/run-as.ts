@@ -1,15 +1,16 @@
 import type { Shares } from "../../overload/shares.ts";
-import type { Actor } from "./audit.ts";
+import { type Actor, confinedTo } from "./audit.ts";
 
-/** Runs work of an owner with the owner's share. An operator needs none. */
+/** Runs work of an owner or member with the share of the owners of the workspace. An operator needs none. */
 export function runAs<T>(shares: Shares, actor: Actor, work: () => Promise<T>): Promise<T> {
   // A key of its own, because callers must not use up the share of their owner.
-  return actor.kind === "owner" ? shares.run(`owner of ${actor.workspaceId}`, work) : work();
+  const workspaceId = confinedTo(actor);
+  return workspaceId === undefined ? work() : shares.run(`owner of ${workspaceId}`, work);
 }
 
 /**
  * The same methods, which owners call with their share.
- * @param prepare runs before each call. It gets the workspace of an owner; undefined: an operator calls
+ * @param prepare runs before each call. It gets the workspace of an owner or member; undefined: an operator calls
  */
 export function shared<A extends Record<string, (request: never, actor: Actor) => Promise<unknown>>>(
   shares: Shares,
@@ -20,7 +21,7 @@ export function shared<A extends Record<string, (request: never, actor: Actor) =
     name,
     (request: never, actor: Actor) =>
       runAs(shares, actor, async () => {
-        await prepare?.(actor.kind === "owner" ? actor.workspaceId : undefined);
+        await prepare?.(confinedTo(actor));
         return method(request, actor);
       }),
   ]);

@@ -37,6 +37,8 @@ export interface Split {
 interface Counted {
   readonly workspaceId: string;
   readonly keyId: string;
+  /** The keys that may be counted; undefined: all. */
+  readonly keys?: readonly string[] | undefined;
   /** A user or a tag, as in `usage_subjects`. */
   readonly subject: string;
 }
@@ -63,13 +65,14 @@ export function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | 
  * its time does not grow with the number of requests (docs/decisions/usage.md).
  * @param of.keyId counts only this key; empty: all keys
  * @param of.subject counts only this key, user or tag; empty: all
+ * @param of.keys the keys that may be counted; undefined: all
  * @throws Failure `invalid_request` with `from` for an empty period, with `interval`, also for more than 5,000 points,
  * or with `group_by`, `group_tag`, `key_id` or `subject`
  */
 export async function readMetrics(
   pool: Pool,
   request: Pick<MetricsRequest, "startTime" | "endTime" | "interval" | "groupBy" | "groupTag">,
-  of: { workspaceId: string; keyId: string; subject?: string },
+  of: Omit<Counted, "subject"> & { readonly subject?: string },
 ): Promise<MetricsResponse> {
   const width = request.interval || MetricsInterval.DAY;
   const interval = INTERVALS.find((known) => known === wordOf(MetricsIntervalSchema, width));
@@ -102,7 +105,7 @@ export async function readMetrics(
 }
 
 /** @throws Failure */
-function countedOf({ subject = "", ...of }: { workspaceId: string; keyId: string; subject?: string }, split: Split) {
+function countedOf({ subject = "", ...of }: Parameters<typeof readMetrics>[2], split: Split): Counted {
   if (subject === "") return { ...of, subject };
   checkSubject("subject", subject);
   if (split.member || of.keyId !== "")
@@ -119,6 +122,7 @@ async function readPoints(
   const values: unknown[] = [of.workspaceId];
   const table = prefix === undefined && of.subject === "" ? "usage" : "usage_subjects";
   const ofKey = of.keyId === "" ? "" : `and key_id = $${values.push(of.keyId.replaceAll("\0", ""))}`;
+  const visible = of.keys === undefined ? "" : `and key_id = any ($${values.push(of.keys)})`;
   const only = of.subject === "" ? "" : `and subject = $${values.push(of.subject)}`;
   // The character after the last one of the prefix ends the range of the index.
   const ofSubject = prefix && `and subject >= $${values.push(prefix)} and subject < $${values.push(after(prefix))}`;
@@ -127,7 +131,7 @@ async function readPoints(
     // The index returns rows of the interval's own unit in order. The result of date_trunc would have to be sorted.
     const point = unit === of.interval ? "start" : `date_trunc('${of.interval}', start, 'UTC')`;
     return `(select ${point} as start, ${label} as label, ${SUMS} from ${table}
-      where workspace_id = $1 and unit = '${unit}' ${ofKey} ${only} ${ofSubject ?? ""}
+      where workspace_id = $1 and unit = '${unit}' ${ofKey} ${visible} ${only} ${ofSubject ?? ""}
         and start >= $${values.push(start)} and start < $${values.push(end)}
       group by 1, 2 order by 1, 2 limit ${MAX_POINTS + 1})`;
   });

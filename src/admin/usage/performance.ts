@@ -6,6 +6,7 @@ import { invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { FAILED } from "../shared/failed.ts";
+import { visibleKeys } from "../shared/own-keys.ts";
 import { MS, readPeriod } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import type { UsageAdmin } from "./usage.ts";
@@ -38,8 +39,9 @@ export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
     if (points > MAX_POINTS) {
       throw invalid("interval", `The series would have more than ${MAX_POINTS} points. Use a longer interval.`);
     }
-    const ofKey = keyId === "" ? "" : "and key_id = $4";
-    const values = [id, from, to, ...(keyId === "" ? [] : [keyId.replaceAll("\0", "")])];
+    const keys = await visibleKeys(pool.query, actor, keyId);
+    const ofKeys = keys === undefined ? "" : "and key_id = any ($4)";
+    const values = [id, from, to, ...(keys === undefined ? [] : [keys])];
     const slots = Math.min(25, Math.max(4, Math.floor(SLOTS / points)));
     const rows = Math.max(5, Math.floor(SAMPLE / (points * slots)));
     // One after the other, because a request may use one connection at a time.
@@ -49,7 +51,7 @@ export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
          cross join lateral (select $2::timestamptz + slot * interval '${width / slots} ms' as s) at
          cross join lateral (
            select latency_ms, ${FAILED} as failed from generations
-           where workspace_id = $1 ${ofKey}
+           where workspace_id = $1 ${ofKeys}
              and created_at >= at.s and created_at < least($3, at.s + interval '${width / slots} ms')
            order by created_at limit ${rows}) g
          cross join lateral (select $2::timestamptz + slot / ${slots} * interval '${width} ms' as start) point
@@ -60,7 +62,7 @@ export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
     const failed = await pool.query<Failures>(
       `select date_trunc('${interval}', created_at, 'UTC') as start, outcome as code, count(*) as requests
        from generations
-       where workspace_id = $1 ${ofKey} and created_at >= $2 and created_at < $3 and outcome <> 'ok' and ${FAILED}
+       where workspace_id = $1 ${ofKeys} and created_at >= $2 and created_at < $3 and outcome <> 'ok' and ${FAILED}
        group by 1, 2`,
       values,
     );

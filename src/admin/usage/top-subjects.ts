@@ -5,6 +5,7 @@ import { invalid } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
 import { checkLabel } from "../shared/fields.ts";
+import { visibleKeys } from "../shared/own-keys.ts";
 import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
 import { MS, pieces, readPeriod, startOf } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
@@ -47,6 +48,8 @@ interface Selection extends Range {
   /** Column of `usage`. */
   readonly figure: string;
   readonly search: string;
+  /** The keys that may be listed; undefined: all. */
+  readonly keys?: readonly string[] | undefined;
   /** Figure and subject of the last row of the page before. */
   readonly position?: readonly [figure: string, subject: string] | undefined;
   readonly limit: number;
@@ -94,7 +97,8 @@ export function listTopKeys(pool: Pool): UsageAdmin["listTopKeys"] {
     if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_TOP) {
       throw invalid("page_size", `page_size must be 1 to ${MAX_TOP}, or 0 for ${TOP}.`);
     }
-    const of = { workspaceId, ...widen(request), split: {}, figure: "credits_micro", search: "" };
+    const keys = await visibleKeys(pool.query, actor, "");
+    const of = { workspaceId, ...widen(request), split: {}, figure: "credits_micro", search: "", keys };
     const rows = await readTop(pool.query, { ...of, limit: pageSize || TOP });
     return { keys: rows.map((row) => ({ keyId: row.subject, keyName: row.name, totals: totalsFields(sumsOf(row)) })) };
   };
@@ -126,9 +130,10 @@ function readTop(query: Query, of: Selection): Promise<Row[]> {
   const { split, figure, search, position, limit } = of;
   const values: unknown[] = [of.workspaceId];
   const parameter = (value: unknown) => `$${values.push(value)}`;
+  const ofKeys = () => `${keysLike(search, parameter)} ${of.keys ? `and key_id = any (${parameter(of.keys)})` : ""}`;
   const rows =
     split.prefix === undefined
-      ? rollups(of, "key_id as subject", `usage where workspace_id = $1 ${keysLike(search, parameter)}`, values)
+      ? rollups(of, "key_id as subject", `usage where workspace_id = $1 ${ofKeys()}`, values)
       : rollups(
           of,
           `substr(subject, ${split.prefix.length + 1}) as subject`,

@@ -1,6 +1,6 @@
 import { ReasoningEffort, Verbosity } from "../../../gen/chorus/v1/chat_pb.js";
 import { Effort } from "../../../gen/chorus/v1/generation_pb.js";
-import { isTag, MAX_TAGS } from "../../contract/subjects.ts";
+import { isOwnTag, isTag, MAX_TAGS } from "../../contract/subjects.ts";
 
 /** The efforts of the parameters that name one. */
 export const REASONING: Readonly<Record<ReasoningEffort, Effort>> = {
@@ -24,7 +24,7 @@ export const VERBOSITY: Readonly<Record<Verbosity, string>> = {
 
 /** The first of the metadata that can be tags. Other programs' metadata has longer texts, and is no mistake. */
 export function tagsOf(metadata: Readonly<Record<string, string>>): Record<string, string> {
-  const possible = Object.entries(metadata).filter(([name, value]) => isTag(name, value));
+  const possible = Object.entries(metadata).filter(([name, value]) => isTag(name, value) && !isOwnTag(name));
   return Object.fromEntries(possible.slice(0, MAX_TAGS));
 }
 

@@ -36,6 +36,7 @@ test("creates a key with the requested fields and does not store its secret", as
     name: "Grüße 🎉",
     prefix: secret.slice(0, 9),
     scopes: [Scope.METRICS],
+    createdBy: "tok_test",
     createdAt: key.createdAt,
     expiresAt: timestampFromDate(expiresAt),
   });

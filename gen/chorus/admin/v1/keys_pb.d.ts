@@ -5,6 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Empty, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Person } from "./members_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/keys.proto.
@@ -101,8 +102,8 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
   revokedAt?: Timestamp | undefined;
 
   /**
-   * Whether this is the console's own key, which is charged for requests from its playground. It has no secret and
-   * cannot be changed.
+   * Whether this is a key of the console, which is charged for requests from its playground. It has no secret and
+   * cannot be changed. Each member has one.
    *
    * @generated from field: bool console = 9;
    */
@@ -121,6 +122,27 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
    * @generated from field: chorus.admin.v1.KeyTags tags = 11;
    */
   tags?: KeyTags | undefined;
+
+  /**
+   * Identifier of the person (prefix `per_`) or token (prefix `tok_`) that made the key. Empty if it is not known.
+   *
+   * @generated from field: string created_by = 12;
+   */
+  createdBy: string;
+
+  /**
+   * Name of the person that made the key; the e-mail address without one. Empty for tokens.
+   *
+   * @generated from field: string created_by_name = 13;
+   */
+  createdByName: string;
+
+  /**
+   * The member whose key it is, with whom it ends. Not set when it ends with nobody.
+   *
+   * @generated from field: chorus.admin.v1.Person holder = 14;
+   */
+  holder?: Person | undefined;
 };
 
 /**
@@ -213,7 +235,8 @@ export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest
   name: string;
 
   /**
-   * What the key may do. Empty: everything.
+   * What the key may do. Empty: everything; for a developer, generate. A developer cannot create a key with metrics,
+   * which shows the use of all keys.
    *
    * @generated from field: repeated chorus.admin.v1.Scope scopes = 3;
    */
@@ -468,6 +491,46 @@ export declare type RevokeKeyResponse = Message<"chorus.admin.v1.RevokeKeyRespon
 export declare const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse>;
 
 /**
+ * The key to take over.
+ *
+ * @generated from message chorus.admin.v1.TakeOverKeyRequest
+ */
+export declare type TakeOverKeyRequest = Message<"chorus.admin.v1.TakeOverKeyRequest"> & {
+  /**
+   * Identifier of the key, prefix `key_`. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.TakeOverKeyRequest.
+ * Use `create(TakeOverKeyRequestSchema)` to create a new message.
+ */
+export declare const TakeOverKeyRequestSchema: GenMessage<TakeOverKeyRequest>;
+
+/**
+ * The key with its new holder.
+ *
+ * @generated from message chorus.admin.v1.TakeOverKeyResponse
+ */
+export declare type TakeOverKeyResponse = Message<"chorus.admin.v1.TakeOverKeyResponse"> & {
+  /**
+   * The key.
+   *
+   * @generated from field: chorus.admin.v1.Key key = 1;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.TakeOverKeyResponse.
+ * Use `create(TakeOverKeyResponseSchema)` to create a new message.
+ */
+export declare const TakeOverKeyResponseSchema: GenMessage<TakeOverKeyResponse>;
+
+/**
  * What a key may do.
  *
  * @generated from enum chorus.admin.v1.Scope
@@ -546,6 +609,18 @@ export declare const KeyService: GenService<{
     methodKind: "unary";
     input: typeof RevokeKeyRequestSchema;
     output: typeof RevokeKeyResponseSchema;
+  },
+  /**
+   * Makes the caller the holder of a key, so that it does not end with the member who held it. For an operator and an
+   * owner token, nobody holds the key, and it ends with nobody. Its requests no longer count under the caps of a
+   * developer.
+   *
+   * @generated from rpc chorus.admin.v1.KeyService.TakeOverKey
+   */
+  takeOverKey: {
+    methodKind: "unary";
+    input: typeof TakeOverKeyRequestSchema;
+    output: typeof TakeOverKeyResponseSchema;
   },
 }>;
 
