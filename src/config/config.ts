@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { ConfigError, type Env } from "./config-error.ts";
 import { readWithFiles } from "./file-variables.ts";
 import { readLearning } from "./learning.ts";
+import { readOidc } from "./oidc.ts";
 import { bodyBudgetBytes, connectionLimits, type Resources, readResources } from "./resources.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTracing } from "./tracing.ts";
@@ -61,6 +62,8 @@ function readProcess(env: Env) {
       /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are trusted. */
       proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
     },
+    /** Undefined: people do not sign in; owners and operators have tokens. */
+    oidc: readOidc(env),
     /** In milliseconds; see `AlertTimes`. */
     alerts: milliseconds(env, "CHORUS_ALERTS_MS", { compareMs: 15_000, retryMs: 5_000 }),
     /** Names of webhooks that may be private, or use HTTP, in lower case. A leading dot stands for all names below. */
