@@ -1,0 +1,207 @@
+import type { Configuration, ServerMetadata, TokenEndpointResponse, TokenEndpointResponseHelpers } from "openid-client";
+import type { OidcConfig } from "../../config/oidc.ts";
+import type { Clock } from "../../contract/clock.ts";
+import { Failure } from "../../contract/failure.ts";
+import type { Claims } from "./claims.ts";
+import { providerFailure, UNAVAILABLE } from "./provider-failure.ts";
+
+/** Timeout of one call of the provider, in seconds. */
+const TIMEOUT_S = 5;
+
+/** Difference between the clocks of the provider and the service that is accepted, in seconds. */
+const CLOCK_TOLERANCE_S = 60;
+
+/** Time for which the metadata of the provider are used, in milliseconds. */
+const METADATA_MS = 600_000;
+
+/** What a browser keeps between the two halves of a sign-in, so that only this browser can end it. */
+export interface Attempt {
+  readonly state: string;
+  readonly nonce: string;
+  /** Code verifier of PKCE (RFC 7636). */
+  readonly verifier: string;
+}
+
+/** What the provider gives at a sign-in, to ask again later. */
+export interface ProviderTokens {
+  readonly access: string;
+  /** Time from which the access token is not valid, in milliseconds since 1970. */
+  readonly accessEndsAt: number;
+  readonly refresh?: string;
+  readonly id: string;
+}
+
+export interface SignedIn {
+  readonly claims: Claims;
+  readonly tokens: ProviderTokens;
+}
+
+/** An OpenID provider. Methods throw Failure `upstream_failed` while it cannot be used. */
+export interface Provider {
+  /** @returns where to send the browser. @param callback address that the provider sends it back to */
+  begin(callback: URL, attempt: Attempt): Promise<URL>;
+  /** Ends a sign-in. @param current address that the browser was sent back to. @throws Failure unauthenticated */
+  finish(current: URL, attempt: Attempt): Promise<SignedIn>;
+  /** Asks for the claims again. @returns undefined when the provider no longer answers for the person */
+  confirm(signedIn: { tokens: ProviderTokens; subject: string }): Promise<SignedIn | undefined>;
+  /** @returns where the browser signs out at the provider; undefined: the provider has no such address */
+  signOutUrl(tokens: ProviderTokens, back: URL): Promise<URL | undefined>;
+}
+
+type Oidc = typeof import("openid-client");
+
+/** The library, with what is known of the provider. */
+interface Connection {
+  readonly oidc: Oidc;
+  readonly configuration: Configuration;
+  readonly metadata: ServerMetadata;
+}
+
+/**
+ * Creates a provider that `openid-client` speaks with: authorization code with PKCE, state and nonce. Its metadata are
+ * read when they are needed, so that the service starts without it. Signatures of ID tokens are checked with keys that
+ * are read at that time, so a key that the provider has changed is never missing.
+ */
+export function createProvider(config: OidcConfig, clock: Clock): Provider {
+  const connect = createConnect(config, clock);
+  return {
+    begin: (callback, { state, nonce, verifier }) =>
+      guarded(async () => {
+        const { oidc, configuration } = await connect();
+        return oidc.buildAuthorizationUrl(configuration, {
+          ...config.parameters,
+          redirect_uri: callback.href,
+          scope: config.scopes,
+          state,
+          nonce,
+          code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: "S256",
+        });
+      }),
+
+    finish: (current, { state, nonce, verifier }) =>
+      guarded(async () => {
+        const connection = await connect();
+        const tokens = await connection.oidc.authorizationCodeGrant(connection.configuration, current, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        });
+        return readClaims(connection, tokensOf(tokens, clock), tokens.claims());
+      }),
+
+    confirm: async ({ tokens, subject }) => {
+      try {
+        return await guarded(async () => {
+          const connection = await connect();
+          const { oidc, configuration } = connection;
+          if (tokens.refresh === undefined) {
+            return tokens.accessEndsAt > clock() ? await readClaims(connection, tokens, { sub: subject }) : undefined;
+          }
+          const next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
+          const claims = next.claims() ?? { sub: subject };
+          return claims.sub === subject
+            ? await readClaims(connection, tokensOf(next, clock, tokens), claims)
+            : undefined;
+        });
+      } catch (error) {
+        if (error instanceof Failure && error.kind === "unauthenticated") return undefined;
+        throw error;
+      }
+    },
+
+    signOutUrl: (tokens, back) =>
+      guarded(async () => {
+        const { oidc, configuration, metadata } = await connect();
+        if (metadata.end_session_endpoint === undefined) return undefined;
+        const parameters = { id_token_hint: tokens.id, post_logout_redirect_uri: back.href };
+        return oidc.buildEndSessionUrl(configuration, parameters);
+      }),
+  };
+}
+
+/** @returns a function that makes a configuration of the library, with keys that are not read yet */
+function createConnect(config: OidcConfig, clock: Clock): () => Promise<Connection> {
+  let known: { readonly metadata: ServerMetadata; readonly readAt: number } | undefined;
+  let reading: Promise<ServerMetadata> | undefined;
+  // Only an issuer on this machine may have an http:// address.
+  const isInsecure = config.issuer.startsWith("http://");
+
+  function clientOf(oidc: Oidc) {
+    // The library uses the clock of the process.
+    const skew = Math.round((clock() - Date.now()) / 1_000);
+    return { [oidc.clockTolerance]: CLOCK_TOLERANCE_S, [oidc.clockSkew]: skew };
+  }
+
+  /** Discovery needs none, so the metadata may be unknown. */
+  function authenticationOf(oidc: Oidc, metadata?: ServerMetadata) {
+    if (config.clientSecret === undefined) return oidc.None();
+    const methods = metadata?.token_endpoint_auth_methods_supported ?? ["client_secret_post"];
+    // All providers of docs/people.md take both. Others take only what the standard names as the default.
+    const isPost = methods.includes("client_secret_post");
+    return isPost ? oidc.ClientSecretPost(config.clientSecret) : oidc.ClientSecretBasic(config.clientSecret);
+  }
+
+  async function discover(oidc: Oidc): Promise<ServerMetadata> {
+    const options = { timeout: TIMEOUT_S, execute: isInsecure ? [oidc.allowInsecureRequests] : [] };
+    const { clientId, issuer } = config;
+    const found = await oidc
+      .discovery(new URL(issuer), clientId, clientOf(oidc), authenticationOf(oidc), options)
+      .catch((cause: unknown) => {
+        throw new Failure("upstream_failed", { message: UNAVAILABLE, cause });
+      });
+    const metadata = found.serverMetadata();
+    known = { metadata, readAt: clock() };
+    return metadata;
+  }
+
+  return async () => {
+    const oidc = await import("openid-client");
+    const isFresh = known !== undefined && clock() - known.readAt < METADATA_MS;
+    if (!isFresh) reading ??= discover(oidc).finally(() => (reading = undefined));
+    const metadata = isFresh && known ? known.metadata : await reading;
+    if (!metadata) throw new Error("no metadata was read");
+    const authentication = authenticationOf(oidc, metadata);
+    const configuration = new oidc.Configuration(metadata, config.clientId, clientOf(oidc), authentication);
+    configuration.timeout = TIMEOUT_S;
+    if (isInsecure) oidc.allowInsecureRequests(configuration);
+    oidc.enableNonRepudiationChecks(configuration);
+    return { oidc, configuration, metadata };
+  };
+}
+
+/** Adds what the userinfo endpoint says: many providers give groups only there, others only in the ID token. */
+async function readClaims(
+  { oidc, configuration, metadata }: Connection,
+  tokens: ProviderTokens,
+  claims: Claims | undefined,
+): Promise<SignedIn> {
+  if (!claims) throw new Failure("unauthenticated", { message: "The identity provider sent no ID token." });
+  if (metadata.userinfo_endpoint === undefined) return { tokens, claims };
+  const more = await oidc.fetchUserInfo(configuration, tokens.access, claims.sub);
+  return { tokens, claims: { ...claims, ...more } };
+}
+
+/** @param earlier tokens that stay valid where the response has no new ones */
+function tokensOf(
+  response: TokenEndpointResponse & TokenEndpointResponseHelpers,
+  clock: Clock,
+  earlier?: ProviderTokens,
+): ProviderTokens {
+  const refresh = response.refresh_token ?? earlier?.refresh;
+  return {
+    access: response.access_token,
+    accessEndsAt: clock() + (response.expiresIn() ?? 0) * 1_000,
+    id: response.id_token ?? earlier?.id ?? "",
+    ...(refresh === undefined ? {} : { refresh }),
+  };
+}
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw providerFailure(error);
+  }
+}
