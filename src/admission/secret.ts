@@ -12,9 +12,10 @@ export const MAX_SECRET_LENGTH = 512;
 
 /**
  * `ck_` for API keys, `op_` for operator tokens, `ow_` for owner tokens, `cs_` for sessions of owners in the console,
- * `os_` for those of operators, `li_` for links that open a session of an owner.
+ * `os_` for those of operators, `ps_` for those of people, `li_` for links that open a session of an owner, `in_` for
+ * invitations.
  */
-export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_" | "os_" | "li_";
+export type SecretPrefix = "ck_" | "op_" | "ow_" | "cs_" | "os_" | "ps_" | "li_" | "in_";
 
 /** Creates a secret of 36 characters: the prefix, 160 random bits and their CRC-32, in base 62. */
 export function createSecret(prefix: SecretPrefix): string {

@@ -5,6 +5,11 @@ import type { Pool } from "../../store/pool.ts";
 import { createSessions, type Session, type SessionRow, type Sessions } from "./sessions.ts";
 import { tokenId } from "./tokens.ts";
 
+interface Row extends SessionRow {
+  /** Of the token that opened the session. */
+  token_hash: Buffer;
+}
+
 /** Most sessions of operators. One more ends the oldest. */
 const MAX_SESSIONS = 50;
 
@@ -13,9 +18,9 @@ const MAX_SESSIONS = 50;
  * and ends its sessions when it is replaced.
  */
 export function createOperatorSessions(pool: Pool, clock: Clock = Date.now): Sessions<Session> {
-  return createSessions<SessionRow, Session>(pool, clock, {
+  return createSessions<Row, Session>(pool, clock, {
     prefix: "os_",
-    async insert(query, token, hash, now, expiresAt) {
+    async insert(query, { token, hash, now, expiresAt }) {
       const tokenHash = hashSecret(token);
       const [known] = await query("select from operator_tokens where secret_hash = $1 for share", [tokenHash]);
       if (!known) throw refusedOperatorToken();
@@ -32,7 +37,7 @@ export function createOperatorSessions(pool: Pool, clock: Clock = Date.now): Ses
       return { secret_hash: hash, token_hash: tokenHash, used_at: now, expires_at: expiresAt };
     },
     read: (query, hashes, now, usedAfter) =>
-      query<SessionRow>(
+      query<Row>(
         `select s.* from operator_sessions s join operator_tokens o on o.secret_hash = s.token_hash
          where s.secret_hash = any ($1::bytea[]) and s.expires_at > $2 and s.used_at > $3`,
         [hashes, now, usedAfter],

@@ -4,14 +4,14 @@ import { hashSecret, isWellFormed } from "../../admission/secret.ts";
 import type { Clock } from "../../contract/clock.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
-import { createSessions, type Session, type SessionRow, type Sessions } from "./sessions.ts";
+import { createSessions, type NewSession, type Session, type SessionRow, type Sessions } from "./sessions.ts";
 import { tokenId } from "./tokens.ts";
 
 /** Most sessions of a workspace. One more ends the oldest. */
 const MAX_SESSIONS = 50;
 
 /** Name of the key that requests from the playground count under. */
-const CONSOLE_KEY = "console";
+export const CONSOLE_KEY = "console";
 
 /** A signed-in owner. */
 export interface OwnerSession extends Session {
@@ -20,6 +20,8 @@ export interface OwnerSession extends Session {
 }
 
 interface Row extends SessionRow {
+  /** Of the token that opened the session. */
+  token_hash: Buffer;
   workspace_id: string;
   workspace: string;
   key_id: string;
@@ -62,8 +64,8 @@ function readRows(query: Query, hashes: Buffer[], now: Date, usedAfter: Date): P
   );
 }
 
-/** @param token owner token, or the secret of a link */
-async function insertSession(query: Query, token: string, hash: Buffer, now: Date, expiresAt: Date): Promise<Row> {
+/** Opens a session with an owner token, or the secret of a link. */
+async function insertSession(query: Query, { token, hash, now, expiresAt }: NewSession<string>): Promise<Row> {
   const tokenHash = hashSecret(token);
   const byLink = isWellFormed(token, "li_");
   const workspaceId = await (byLink ? takeLink : findToken)(query, tokenHash, now);

@@ -13,20 +13,23 @@ const IDLE_MS = 3_600_000;
 /** Interval at which the last use of a session is stored, in milliseconds. */
 const TOUCH_MS = 60_000;
 
-/** A signed-in owner or operator. */
+/** A signed-in owner, operator or person. */
 export interface Session {
   /** Identity for the services of owners or operators. */
   readonly actor: Actor;
   readonly expiresAt: Date;
 }
 
-/** Sessions of owners or operators. Every method throws Failure `overloaded` when the database is unavailable. */
-export interface Sessions<S extends Session> {
+/**
+ * Sessions of owners, operators or people. Every method throws Failure `overloaded` when the database is unavailable.
+ * `Token` opens a session.
+ */
+export interface Sessions<S extends Session, Token = string> {
   /**
    * Opens a session.
    * @throws Failure `unauthenticated`, with one message for every token of a kind that is not valid
    */
-  open(token: string): Promise<Opened<S>>;
+  open(token: Token): Promise<Opened<S>>;
   /**
    * Finds the session of a secret, and restarts its idle timeout.
    * @throws Failure `unauthenticated`, with one message for a session that is absent, unknown, idle for too long or
@@ -43,20 +46,28 @@ export interface Opened<S> {
   readonly secret: string;
 }
 
-/** Columns that both kinds of sessions have. */
+/** Columns that all kinds of sessions have. */
 export interface SessionRow {
   secret_hash: Buffer;
-  /** Of the token that opened the session. */
-  token_hash: Buffer;
   used_at: Date;
   expires_at: Date;
 }
 
+/** A session to insert. */
+export interface NewSession<Token> {
+  readonly token: Token;
+  readonly secret: string;
+  /** Of the secret. */
+  readonly hash: Buffer;
+  readonly now: Date;
+  readonly expiresAt: Date;
+}
+
 /** Statements of one kind of sessions. Hashes are those of the sessions' secrets. */
-interface Kind<Row extends SessionRow, S extends Session> {
+interface Kind<Row extends SessionRow, S extends Session, Token> {
   readonly prefix: SecretPrefix;
   /** @throws Failure `unauthenticated` when the token is not valid */
-  insert(query: Query, token: string, hash: Buffer, now: Date, expiresAt: Date): Promise<Row>;
+  insert(query: Query, session: NewSession<Token>): Promise<Row>;
   /** Reads the sessions that have not ended by `now` and were used after `usedAfter`. */
   read(query: Query, hashes: Buffer[], now: Date, usedAfter: Date): Promise<Row[]>;
   touch(query: Query, hashes: Buffer[], now: Date): Promise<unknown>;
@@ -68,11 +79,11 @@ interface Kind<Row extends SessionRow, S extends Session> {
 /**
  * Manages one kind of sessions. The process caches none, because they must work and end on every replica at once.
  */
-export function createSessions<Row extends SessionRow, S extends Session>(
+export function createSessions<Row extends SessionRow, S extends Session, Token = string>(
   pool: Pool,
   clock: Clock,
-  kind: Kind<Row, S>,
-): Sessions<S> {
+  kind: Kind<Row, S, Token>,
+): Sessions<S, Token> {
   const readBatch = async (_: string, hashes: Buffer[]): Promise<(S | undefined)[]> => {
     const now = clock();
     const rows = await kind.read(pool.query, hashes, new Date(now), new Date(now - IDLE_MS));
@@ -93,7 +104,8 @@ export function createSessions<Row extends SessionRow, S extends Session>(
       const secret = createSecret(kind.prefix);
       const [now, expiresAt] = [new Date(clock()), new Date(clock() + SESSION_MS)];
       const session = await pool.tx(async (query) => {
-        const opened = kind.sessionOf(await kind.insert(query, token, hashSecret(secret), now, expiresAt));
+        const hash = hashSecret(secret);
+        const opened = kind.sessionOf(await kind.insert(query, { token, secret, hash, now, expiresAt }));
         await audit(query, opened, "session.start");
         return opened;
       });
