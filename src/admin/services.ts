@@ -1,11 +1,13 @@
 import type { MetricsRequest, QuotasRequest, RecordOutcomeRequest } from "../../gen/chorus/v1/generation_pb.js";
 import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
+import type { OidcConfig } from "../config/oidc.ts";
 import type { Clock } from "../contract/clock.ts";
 import { checkUser } from "../contract/subjects.ts";
 import { createShares } from "../overload/shares.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { forCallers, type Pool } from "../store/pool.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { createActivityAdmin } from "./activity.ts";
 import { createAlertAdmin } from "./alerts.ts";
@@ -15,6 +17,8 @@ import { createKeyAdmin } from "./keys/service.ts";
 import type { ModelsInUse } from "./learned.ts";
 import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
+import { createPeople } from "./people/people.ts";
+import { createMemberAdmin } from "./people/service.ts";
 import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
@@ -46,6 +50,8 @@ export interface AdminParts {
   /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
   postLog(workspaceId: string | undefined): Promise<void>;
   readonly clock?: Clock;
+  /** The provider through which people sign in, and the log for its failures; undefined: there is none. */
+  readonly oidc?: { readonly config: OidcConfig; readonly log: Log } | undefined;
 }
 
 export function createAdminServices(parts: AdminParts) {
@@ -83,6 +89,9 @@ export function createAdminServices(parts: AdminParts) {
     activity: posted(createActivityAdmin(pool)),
     operations: posted(createOperationsAdmin(pool, parts.models)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
+    members: shared(shares, createMemberAdmin(pool, parts.oidc !== undefined, clock)),
+    /** Signs people in; undefined: no provider is configured. */
+    people: parts.oidc && createPeople({ pool, clock, shares, ...parts.oidc }),
     /** Sessions of the console. */
     sessions,
     signIn: createOwnerSignIn(tokens, sessions, shares),

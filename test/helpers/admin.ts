@@ -10,13 +10,13 @@ import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { CapService } from "../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { MemberService } from "../../gen/chorus/admin/v1/members_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { createAdminServices } from "../../src/admin/services.ts";
+import { type AdminParts, createAdminServices } from "../../src/admin/services.ts";
 import type { Admin } from "../../src/admin/shared/admin.ts";
 import type { Actor } from "../../src/admin/shared/audit.ts";
 import { createAuthenticator } from "../../src/admission/authenticate.ts";
-import type { Notifications } from "../../src/store/notifications.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { OPERATOR } from "./actors.ts";
 
@@ -44,7 +44,7 @@ function calls<S extends DescService>(service: S, admin: Admin<S>): Calls<S> {
  * The back office of a replica, without a transport, and its look-up of API keys.
  * @param options.clock milliseconds since 1970; without it, the clocks of the process and the database
  */
-export function adminOf(pool: Pool, options: { clock?: () => number; notifications?: Notifications } = {}) {
+export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notifications" | "oidc"> = {}) {
   const { clock, notifications } = options;
   const authenticator = createAuthenticator(pool, clock ?? Date.now, notifications);
   const services = createAdminServices({
@@ -69,6 +69,7 @@ export function adminOf(pool: Pool, options: { clock?: () => number; notificatio
     usage: calls(UsageService, services.usage),
     activity: calls(ActivityService, services.activity),
     alerts: calls(AlertService, services.alerts),
+    members: calls(MemberService, services.members),
   };
 }
 

@@ -35,6 +35,8 @@ export function servicesWith(given: SomeServices): Services {
     activity: absent,
     operations: absent,
     alerts: absent,
+    members: absent,
+    people: undefined,
     sessions: absent,
     signIn: absent,
     operatorSessions: absent,
