@@ -180,6 +180,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     models: { members: () => generation().engine.models.members, learning },
     checkUrl: startAlerts(context, store).checkUrl,
     report: admission.report,
+    oidc: config.oidc && { config: config.oidc, log: context.log },
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
   });
   const models = () => generation().engine.models;

@@ -5,6 +5,7 @@ import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { MemberService } from "../../../gen/chorus/admin/v1/members_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
@@ -15,9 +16,11 @@ import {
   type MessagesService,
   MessageTokensSchema,
 } from "../../../gen/chorus/v1/messages_pb.js";
-import { Access, access } from "../../../gen/chorus/v1/options_pb.js";
+import { Access, access, MemberRoleSchema, roles } from "../../../gen/chorus/v1/options_pb.js";
 import { CreateResponseRequestSchema, type ResponsesService } from "../../../gen/chorus/v1/responses_pb.js";
 import type { Scope } from "../../admission/authenticate.ts";
+import { wordOf } from "../../contract/json-names.ts";
+import { ROLES, type Role } from "../../contract/roles.ts";
 import { BODIES } from "../../overload/bounds.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
 
@@ -31,13 +34,17 @@ export const ADMIN_SERVICES = [
   ActivityService,
   OperationsService,
   AlertService,
+  MemberService,
 ] as const;
 
 /** Services of the internal listener whose methods state who may call them. */
 export const CHORUS_SERVICES = [GenerationService, ...ADMIN_SERVICES] as const;
 
 /** What a request must prove: an API key with a scope, or a token with at least a role. */
-export type Requirement = { readonly scope: Scope } | { readonly role: "owner" | "operator" };
+type Proof = { readonly scope: Scope } | { readonly role: "owner" | "operator" };
+
+/** The same, and the roles of persons who may call the method for their workspace. None: only operators may. */
+export type Requirement = Proof & { readonly roles: readonly Role[] };
 
 /** What every door knows of a method, from its description in the contract. */
 export interface Method {
@@ -57,7 +64,7 @@ export interface Method {
   readonly maxBytes: number;
 }
 
-const REQUIREMENTS: Readonly<Record<Access, Requirement | undefined>> = {
+const PROOFS: Readonly<Record<Access, Proof | undefined>> = {
   [Access.UNSPECIFIED]: undefined,
   [Access.GENERATE]: { scope: "generate" },
   [Access.METRICS]: { scope: "metrics" },
@@ -106,18 +113,24 @@ export function methodsOf(services: readonly DescService[]): Method[] {
 }
 
 function readMethod(desc: DescMethod): Method {
-  const requirement = REQUIREMENTS[getOption(desc, access)];
-  if (!requirement) throw new TypeError(`${desc} does not state who may call it. Add the option chorus.v1.access.`);
+  const proof = PROOFS[getOption(desc, access)];
+  if (!proof) throw new TypeError(`${desc} does not state who may call it. Add the option chorus.v1.access.`);
   const isReadOnly = desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
   const takesPrompt = PROMPTS.has(desc.input);
   return {
     desc,
     name: `${desc.parent.typeName}/${desc.name}`,
-    requirement,
-    label: "scope" in requirement ? LABELS[desc.localName as keyof typeof LABELS] : "admin",
+    requirement: { ...proof, roles: rolesOf(desc) },
+    label: "scope" in proof ? LABELS[desc.localName as keyof typeof LABELS] : "admin",
     isReadOnly,
     takesPrompt,
     isRepeatable: takesPrompt && desc.methodKind === "unary" && desc.output !== MessageTokensSchema,
     maxBytes: takesPrompt ? BODIES.max : BODIES.maxSmall,
   };
+}
+
+function rolesOf(desc: DescMethod): readonly Role[] {
+  if (getOption(desc, access) === Access.OPERATOR) return [];
+  const named = getOption(desc, roles).map((role) => wordOf(MemberRoleSchema, role));
+  return ROLES.filter((role) => role === "owner" || named.includes(role));
 }

@@ -61,8 +61,8 @@ export function connectRoutes(
 type AdminMethods = Readonly<Record<string, (request: never, actor: Actor) => Promise<Record<string, unknown>>>>;
 
 function adminServices(services: Services): [DescService, AdminMethods][] {
-  const { workspaces, credits, keys, caps, usage, activity, operations, alerts } = services;
-  const methods = [workspaces, credits, keys, caps, usage, activity, operations, alerts];
+  const { workspaces, credits, keys, caps, usage, activity, operations, alerts, members } = services;
+  const methods = [workspaces, credits, keys, caps, usage, activity, operations, alerts, members];
   return ADMIN_SERVICES.map((service, i) => [service, (methods[i] ?? {}) as AdminMethods]);
 }
 

@@ -1,7 +1,11 @@
+import { isPersonSecret } from "../../admin/people/people.ts";
+import type { PersonSession } from "../../admin/people/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { Authenticate } from "../call/authenticate.ts";
 import type { Call } from "../call/call.ts";
+import type { Identity } from "../call/identity.ts";
+import type { Requirement } from "../call/methods.ts";
 import type { Services } from "../call/services.ts";
 import { requireSameOrigin } from "./origin.ts";
 import { OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
@@ -9,14 +13,20 @@ import { OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
 type Settings = Config["console"];
 
 /**
- * Creates the function that authenticates calls of the pages of owners, by the session's cookie alone. A request also
- * needs an `Origin` of this address, and Connect's version header, which pages of other sites cannot send. Requests
- * from the playground count for the workspace, under the console's own key.
+ * Creates the function that authenticates calls of the pages of owners and members, by the session's cookie alone. A
+ * request also needs an `Origin` of this address, and Connect's version header, which pages of other sites cannot send.
+ * Requests from the playground count for the workspace, under a key of the console. A member needs a role that the
+ * method names.
  */
-export function authenticateOwner({ sessions }: Pick<Services, "sessions">, { proxies }: Settings): Authenticate {
+export function authenticateOwner(
+  { sessions, people }: Pick<Services, "sessions" | "people">,
+  { proxies }: Settings,
+): Authenticate {
   return async (call, requirement) => {
     requireOwnPage(call, proxies);
-    const { caller, actor } = await sessions.authenticate(sessionSecret(call.header("cookie"), OWNER_COOKIE));
+    const secret = sessionSecret(call.header("cookie"), OWNER_COOKIE);
+    if (people && isPersonSecret(secret)) return memberOf(await people.authenticate(secret), requirement);
+    const { caller, actor } = await sessions.authenticate(secret);
     // The console's key has every scope.
     if ("scope" in requirement) return { caller };
     if (requirement.role === "owner") return { actor };
@@ -26,15 +36,41 @@ export function authenticateOwner({ sessions }: Pick<Services, "sessions">, { pr
 
 /** The same for the pages of operators. They have no key for requests. */
 export function authenticateOperator(
-  { operatorSessions }: Pick<Services, "operatorSessions">,
+  { operatorSessions, people }: Pick<Services, "operatorSessions" | "people">,
   { proxies }: Settings,
 ): Authenticate {
   return async (call, requirement) => {
     requireOwnPage(call, proxies);
-    const { actor } = await operatorSessions.authenticate(sessionSecret(call.header("cookie"), OPERATOR_COOKIE));
+    const actor = await operatorOf({ operatorSessions, people }, call.header("cookie"));
     if ("role" in requirement) return { actor };
     throw new Failure("missing_scope", { message: "An operator has no key for requests. Sign in as an owner." });
   };
+}
+
+/** The operator of a session: one that a token opened, or one of a person. @throws Failure */
+async function operatorOf(
+  { operatorSessions, people }: Pick<Services, "operatorSessions" | "people">,
+  cookies: string | undefined,
+) {
+  const secret = sessionSecret(cookies, OPERATOR_COOKIE);
+  const ofPerson = sessionSecret(cookies, OWNER_COOKIE);
+  if (secret !== undefined || !people || !isPersonSecret(ofPerson))
+    return (await operatorSessions.authenticate(secret)).actor;
+  const { operator } = await people.authenticate(ofPerson);
+  if (operator) return operator;
+  throw new Failure("missing_scope", { message: "You are no operator. Ask the operators of this service." });
+}
+
+/** @throws Failure missing_scope that names the roles which would do */
+function memberOf({ actor, shown }: PersonSession, requirement: Requirement): Identity {
+  if (!shown) {
+    const message = "You are no member of this workspace any more. Open the console again to see yours.";
+    throw new Failure("missing_scope", { message });
+  }
+  const { roles } = requirement;
+  if (roles.includes(shown.role)) return "scope" in requirement ? { caller: shown.caller } : { actor };
+  const needed = roles.length === 0 ? "Only an operator may do this" : `This needs the role ${roles.join(" or ")}`;
+  throw new Failure("missing_scope", { message: `${needed}; your role in the workspace is ${shown.role}.` });
 }
 
 function requireOwnPage(call: Call, proxies: number): void {

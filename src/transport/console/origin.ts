@@ -22,18 +22,33 @@ export function originOf(header: HeaderOf, proxies: number, peer: string): Origi
 }
 
 /**
+ * The address at which a browser reaches the service, such as `https://chorus.example.com`.
+ * @param proxies as above; with trusted proxies `X-Forwarded-Host` replaces `Host`
+ * @throws Failure malformed_request without a valid host
+ */
+export function addressOf(header: HeaderOf, proxies: number, secure: boolean): URL {
+  const address = `${secure ? "https" : "http"}://${hostHeader(header, proxies) ?? ""}`;
+  if (!URL.canParse(address)) throw new Failure("malformed_request");
+  return new URL(address);
+}
+
+/**
  * Accepts only requests from pages of the service's own address. It checks `Origin`, and `Sec-Fetch-Site` where the
  * browser sends it (over https, and to localhost); pages cannot set either.
  * @param proxies as above; with trusted proxies `X-Forwarded-Host` replaces `Host`
  * @throws Failure foreign_origin
  */
 export function requireSameOrigin(header: HeaderOf, proxies: number): void {
-  const forwarded = proxies > 0 ? header("x-forwarded-host")?.split(",").at(-proxies)?.trim() : undefined;
-  const host = (forwarded || header("host"))?.toLowerCase();
+  const host = hostHeader(header, proxies);
   const origin = header("origin") ?? "";
   const isOwn =
     URL.canParse(origin) && host !== undefined && hostOf(origin) === hostOf(`${new URL(origin).protocol}//${host}`);
   if (!isOwn || (header("sec-fetch-site") ?? "same-origin") !== "same-origin") throw new Failure("foreign_origin");
+}
+
+function hostHeader(header: HeaderOf, proxies: number): string | undefined {
+  const forwarded = proxies > 0 ? header("x-forwarded-host")?.split(",").at(-proxies)?.trim() : undefined;
+  return (forwarded || header("host"))?.toLowerCase();
 }
 
 /** Host and port of a URL, without the scheme's default port. */

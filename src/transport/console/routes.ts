@@ -1,5 +1,3 @@
-import type { OwnerSession } from "../../admin/sign-in/owner-sessions.ts";
-import type { Session } from "../../admin/sign-in/sessions.ts";
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../contract/failure.ts";
 import type { BodyBudget } from "../../overload/body-budget.ts";
@@ -8,7 +6,8 @@ import type { Route } from "../call/route.ts";
 import { methodNotAllowed, routeOf } from "../call/route.ts";
 import type { Services } from "../call/services.ts";
 import { createPages } from "./pages.ts";
-import { createSessionHandlers, OPERATOR_COOKIE, OWNER_COOKIE } from "./session.ts";
+import { personRoutes } from "./people.ts";
+import { operatorHandlers, ownerHandlers } from "./sides.ts";
 
 const CONSOLE = "/console";
 
@@ -31,38 +30,23 @@ type FindMethod = (call: Call, path: string) => Route | undefined;
 /**
  * Creates the routes of the console on the public listener: pages, sign-in, and services. Pages hold no secret: the
  * browser keeps the session in a cookie that scripts cannot read, and sends it only to these paths and only from these
- * pages. Owners and operators have sessions of their own.
+ * pages. Owners and operators have sessions of their own; a person has one for both sides.
  * @param methods find the method of a path such as `/<service>/<method>`, for the session in a cookie
  * @returns a function that finds the route of a call, and sets the console's headers; it returns undefined when the
  *   path is not part of the console, and throws Failure not_found or method_not_allowed
  */
 export function consoleRoutes(
-  services: Pick<Services, "sessions" | "signIn" | "operatorSessions" | "operatorSignIn">,
+  services: Pick<Services, "sessions" | "signIn" | "operatorSessions" | "operatorSignIn" | "people">,
   { console: config, stream }: Pick<Config, "console" | "stream">,
   budget: BodyBudget,
   methods: { readonly owner: FindMethod; readonly operator: FindMethod },
 ): (call: Call) => Route | undefined {
   const { folder, proxies } = config;
   const sendPage = createPages(folder, stream.stallMs);
-  const owner = createSessionHandlers<OwnerSession>({
-    sessions: services.sessions,
-    signIn: services.signIn,
-    describe: ({ caller }) => ({ workspace: caller.workspace, workspace_id: caller.workspaceId }),
-    cookie: OWNER_COOKIE,
-    budget,
-    proxies,
-  });
-  const operator = createSessionHandlers<Session>({
-    sessions: services.operatorSessions,
-    signIn: services.operatorSignIn,
-    describe: ({ actor }) => ({ operator: actor.id }),
-    cookie: OPERATOR_COOKIE,
-    budget,
-    proxies,
-  });
   const fixed = new Map([
-    [`${CONSOLE}/session`, owner],
-    [`${OPERATOR}/session`, operator],
+    [`${CONSOLE}/session`, ownerHandlers(services, { budget, proxies })],
+    [`${OPERATOR}/session`, operatorHandlers(services, { budget, proxies })],
+    ...personRoutes(services.people, proxies),
   ]);
   const prefixes: readonly [prefix: string, find: FindMethod][] = [
     [`${CONSOLE}/rpc`, methods.owner],

@@ -1,0 +1,110 @@
+import type { People } from "../../admin/people/people.ts";
+import type { Attempt } from "../../admin/people/provider.ts";
+import type { PersonSession } from "../../admin/people/sessions.ts";
+import { Failure } from "../../contract/failure.ts";
+import type { Call } from "../call/call.ts";
+import { sendJson } from "../call/json-reply.ts";
+import type { Route, Verbs } from "../call/route.ts";
+import { addressOf, originOf } from "./origin.ts";
+import { cookieText, OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
+
+/** Path at which a sign-in begins. The provider sends the browser to `done` below it. */
+const SIGN_IN = "/console/sign-in";
+const DONE = `${SIGN_IN}/done`;
+
+/**
+ * Keeps an attempt in the browser that began it. The provider's page leads back to the service, so the browser must
+ * send it with requests that come from another site.
+ */
+const ATTEMPT = { name: "chorus_sign_in", path: SIGN_IN, sameSite: "Lax", seconds: 600 } as const;
+
+/** Paths of pages to which a sign-in leads back. */
+const PAGE = /^\/console(?:[/?][\w\-./?=&%:,+~]{0,1000})?$/;
+
+/**
+ * Creates the routes of the sign-in through the OpenID provider: the name of the provider, the beginning, the end.
+ * @param people undefined: no provider is configured
+ */
+export function personRoutes(people: People | undefined, proxies: number): [path: string, verbs: Verbs][] {
+  const provider = { send: (call: Call) => sendJson(call, 200, JSON.stringify({ provider: people?.providerName })) };
+  const found: [string, Route][] = [[`${SIGN_IN}/provider`, provider]];
+  if (people) {
+    found.push([SIGN_IN, { send: (call) => begin(people, call, proxies) }]);
+    found.push([DONE, { send: (call) => finish(people, call, proxies) }]);
+  }
+  return found.map(([path, route]) => [path, new Map([["GET", route]])]);
+}
+
+async function begin(people: People, call: Call, proxies: number): Promise<void> {
+  const { secure, address } = whereOf(call, proxies);
+  const wanted = new URLSearchParams(call.query).get("to") ?? "";
+  const to = PAGE.test(wanted) ? wanted : "/console";
+  try {
+    const { url, attempt } = await people.begin(new URL(DONE, address));
+    const kept = [attempt.state, attempt.nonce, attempt.verifier, Buffer.from(to).toString("base64url")].join(".");
+    redirect(call, url.href, [cookieText(ATTEMPT, kept, ATTEMPT.seconds, secure)]);
+  } catch (error) {
+    redirect(call, failedPage(to, error), []);
+  }
+}
+
+async function finish(people: People, call: Call, proxies: number): Promise<void> {
+  const { secure, address, source } = whereOf(call, proxies);
+  const { attempt, to } = readAttempt(sessionSecret(call.header("cookie"), ATTEMPT));
+  const forget = cookieText(ATTEMPT, "", 0, secure);
+  try {
+    const current = new URL(`${DONE}?${call.query}`, address);
+    if (!attempt) throw new Failure("unauthenticated", { message: "The sign-in was not begun in this browser." });
+    const { session, secret } = await people.finish(current, attempt, source);
+    const seconds = Math.ceil((session.expiresAt.getTime() - Date.now()) / 1_000);
+    // A session that a token opened on the operator's side ends there, so that it does not hide the person's.
+    const cookies = [cookieText(OWNER_COOKIE, secret, seconds, secure), cookieText(OPERATOR_COOKIE, "", 0, secure)];
+    redirect(call, pageOf(to, session), [...cookies, forget]);
+  } catch (error) {
+    redirect(call, failedPage(to, error), [forget]);
+  }
+}
+
+/** The page that a sign-in leads to. */
+function pageOf(to: string, { operator, workspaces }: PersonSession): string {
+  const isOperators = /^\/console\/operator(?![\w-])/.test(to);
+  if (isOperators && !operator) return `${to}#sign-in-failed=not_operator`;
+  return operator && workspaces.length === 0 && !isOperators ? "/console/operator" : to;
+}
+
+/** The page that says why a sign-in failed. Its code is in the fragment, so that no page of another site gets it. */
+function failedPage(to: string, error: unknown): string {
+  const kind = error instanceof Failure ? error.kind : "internal";
+  const code = { unauthenticated: "refused", upstream_failed: "no_provider", rate_limited: "too_many" }[kind as string];
+  return `${to}#sign-in-failed=${code ?? "busy"}`;
+}
+
+function readAttempt(cookie: string | undefined): { attempt: Attempt | undefined; to: string } {
+  const [state = "", nonce = "", verifier = "", page = ""] = (cookie ?? "").split(".");
+  const to = Buffer.from(page, "base64url").toString();
+  const isWhole = [state, nonce, verifier].every((part) => /^[\w-]{43}$/.test(part));
+  return { attempt: isWhole ? { state, nonce, verifier } : undefined, to: PAGE.test(to) ? to : "/console" };
+}
+
+function whereOf(call: Call, proxies: number) {
+  const header = (name: string) => call.header(name);
+  const { source, secure } = originOf(header, proxies, call.request.socket.remoteAddress ?? "");
+  return { source, secure, address: addressOf(header, proxies, secure) };
+}
+
+function redirect({ response }: Call, location: string, cookies: readonly string[]): void {
+  if (cookies.length > 0) response.setHeader("Set-Cookie", cookies);
+  response.writeHead(303, { Location: location, "Cache-Control": "no-store" }).end();
+}
+
+/** What the page is told about the session of a person. */
+export function describePerson({ person, operator, actor, shown, workspaces }: PersonSession): object {
+  const { name, email } = person;
+  return {
+    workspace: shown?.caller.workspace ?? "",
+    workspace_id: shown?.caller.workspaceId ?? "",
+    person: { id: actor.id, name, email, operator: operator !== undefined },
+    role: shown?.role ?? "",
+    workspaces,
+  };
+}
