@@ -9,6 +9,8 @@ export interface Browser {
   fetch(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Response>;
   /** The generated client, as the page uses it. */
   client<S extends DescService>(service: S): Client<S>;
+  /** Address of the public listener. */
+  readonly url: string;
   /** The cookie as it is sent; empty before the sign-in. */
   cookie: string;
 }
@@ -19,6 +21,7 @@ export interface Browser {
  */
 export function openBrowser(url: string, side = "/console"): Browser {
   const browser: Browser = {
+    url,
     cookie: "",
     async fetch(path, { headers, ...init } = {}) {
       const sent = { origin: url, "sec-fetch-site": "same-origin", cookie: browser.cookie, ...headers };

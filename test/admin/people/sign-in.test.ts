@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { pino } from "pino";
+import { test as base } from "vitest";
+import { readOidc } from "../../../src/config/oidc.ts";
+import type { Pool } from "../../../src/store/pool.ts";
+import { adminOf } from "../../helpers/admin.ts";
+import { testDatabase } from "../../helpers/database.ts";
+import { fixture } from "../../helpers/lifetime.ts";
+import { startProvider, type TestProvider, walkProvider } from "../../helpers/oidc.ts";
+
+const BACK = new URL("http://127.0.0.1:1/console/sign-in/done");
+const MINUTE = 60_000;
+
+const test = base
+  .extend("provider", { scope: "file" }, fixture(startProvider))
+  .extend(
+    "pool",
+    { scope: "file" },
+    fixture(async (t) => (await testDatabase(t)).pool),
+  )
+  .extend("office", { scope: "file" }, async ({ provider, pool }) => {
+    const office = officeOf(pool, provider);
+    await office.workspaces.createWorkspace({ name: "default" });
+    return office;
+  })
+  .extend("subject", async ({ provider }) => {
+    const subject = `person-${randomBytes(4).toString("hex")}`;
+    provider.accounts.set(subject, { name: "Ann", email: `${subject}@example.com` });
+    return subject;
+  });
+
+/** A replica that signs people in. Its clock can be ahead of that of the provider. */
+function officeOf(pool: Pool, provider: TestProvider) {
+  let ahead = 0;
+  const config = readOidc(provider.env);
+  assert.ok(config);
+  const oidc = { config, log: pino({ level: "silent" }) };
+  const office = adminOf(pool, { oidc, clock: () => Date.now() + ahead });
+  const { people } = office;
+  assert.ok(people);
+  const signIn = async (subject: string) => {
+    const { url, attempt } = await people.begin(BACK);
+    return people.finish(new URL(await walkProvider(url.href, subject)), attempt, "127.0.0.1");
+  };
+  return { ...office, people, signIn, pass: (ms: number) => (ahead += ms) };
+}
+
+test("signs a person in with the roles of the groups", async ({ provider, office, subject }) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering", "operators", "other"] });
+  const { session, secret } = await office.signIn(subject);
+  assert.equal(session.person.name, "Ann");
+  assert.equal(session.shown?.role, "developer");
+  assert.ok(session.operator);
+  assert.equal((await office.people.authenticate(secret)).shown?.caller.workspace, "default");
+});
+
+test("refuses another state, nonce or code verifier", async ({ office, subject }) => {
+  for (const name of ["state", "nonce", "verifier"] as const) {
+    const { url, attempt } = await office.people.begin(BACK);
+    const current = new URL(await walkProvider(url.href, subject));
+    const wrong = { ...attempt, [name]: randomBytes(32).toString("base64url") };
+    await assert.rejects(office.people.finish(current, wrong, name), { kind: "unauthenticated" }, name);
+  }
+});
+
+test("ends the access of who has lost the group within ten minutes", async ({ provider, office, subject }) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { secret } = await office.signIn(subject);
+  const { actor } = await office.people.authenticate(secret);
+  const { key } = await office.keys.createKey({ name: "hers" }, actor);
+  provider.accounts.set(subject, { name: "Ann", groups: [] });
+  assert.ok((await office.people.authenticate(secret)).shown, "the answer of the provider is fresh");
+  office.pass(9 * MINUTE);
+  assert.equal((await office.people.authenticate(secret)).shown, undefined);
+  const { keys } = await office.keys.listKeys({ workspace: "default" });
+  assert.ok(keys.find(({ id }) => id === key?.id)?.revokedAt);
+});
+
+test("keeps who is signed in while the provider is down, and refuses sign-ins", async ({
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { secret } = await office.signIn(subject);
+  office.pass(11 * MINUTE);
+  provider.isDown = true;
+  assert.ok((await office.people.authenticate(secret)).shown);
+  await assert.rejects(office.people.begin(BACK), { kind: "upstream_failed" });
+  provider.isDown = false;
+  provider.accounts.delete(subject);
+  office.pass(MINUTE);
+  await assert.rejects(office.people.authenticate(secret), { kind: "unauthenticated" });
+});
+
+test("lets one person use an invitation, once, and keeps the last owner", async ({ provider, office, subject }) => {
+  provider.accounts.set("thief", { name: "Eve" });
+  const { path, invitation } = await office.members.inviteMember({ workspace: "default", role: 1, note: "Ann" });
+  const secret = path.split("=")[1] ?? "";
+  const ann = await office.signIn(subject);
+  assert.equal(ann.session.shown, undefined);
+  const session = await office.people.accept(ann.secret, secret, "here");
+  assert.equal(session.shown?.role, "owner");
+  const eve = await office.signIn("thief");
+  await assert.rejects(office.people.accept(eve.secret, secret, "there"), { kind: "invalid_request", field: "token" });
+  const { members, invitations } = await office.members.listMembers({ workspace: "default" });
+  assert.ok(members.some(({ person }) => person?.id === session.person.id));
+  assert.ok(!invitations.some(({ id }) => id === invitation?.id));
+  const person = session.person.id;
+  await assert.rejects(office.members.removeMember({ workspace: "default", person }), { field: "person" });
+  await assert.rejects(office.members.setMemberRole({ workspace: "default", person, role: 4 }), { field: "role" });
+});
+
+test("accepts a minute of difference between the clocks, and no more", async ({ pool, onTestFinished }) => {
+  const provider = await startProvider({ onTestFinished }, { ttl: { IdToken: 60 } });
+  provider.accounts.set("skewed", { name: "Sam" });
+  const office = officeOf(pool, provider);
+  office.pass(90_000);
+  assert.equal((await office.signIn("skewed")).session.person.name, "Sam");
+  office.pass(60_000);
+  await assert.rejects(office.signIn("skewed"), { kind: "unauthenticated" });
+});
+
+test("signs in after the provider has changed its key", async ({ pool, onTestFinished }) => {
+  const provider = await startProvider({ onTestFinished });
+  provider.accounts.set("rotated", { name: "Kim" });
+  const office = officeOf(pool, provider);
+  await office.signIn("rotated");
+  provider.rotateKey();
+  assert.equal((await office.signIn("rotated")).session.person.name, "Kim");
+});
+
+test("asks the provider once for many requests of a session, and uses each refresh token once", async ({
+  provider,
+  pool,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const replicas = [officeOf(pool, provider), officeOf(pool, provider)] as const;
+  const { secret } = await replicas[0].signIn(subject);
+  for (let round = 0; round < 3; round += 1) {
+    for (const replica of replicas) replica.pass(9 * MINUTE);
+    const calls = Array.from({ length: 10 }, (_, i) => replicas[(i % 2) as 0 | 1].people.authenticate(secret));
+    for (const session of await Promise.all(calls)) assert.equal(session.shown?.role, "developer");
+  }
+});
+
+test("takes the keys from a member who becomes billing or viewer, and caps those of a new developer", async ({
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["leads"] });
+  const { secret } = await office.signIn(subject);
+  const { actor } = await office.people.authenticate(secret);
+  const { key } = await office.keys.createKey({ name: "hers" }, actor);
+  assert.equal(key?.tags, undefined);
+  const confirmed = async (groups: string[]) => {
+    provider.accounts.set(subject, { name: "Ann", groups });
+    office.pass(9 * MINUTE);
+    await office.people.authenticate(secret);
+    const { keys } = await office.keys.listKeys({ workspace: "default" });
+    return keys.find(({ id }) => id === key?.id);
+  };
+  assert.deepEqual((await confirmed(["engineering"]))?.tags?.fixed, { "chorus.member": actor.id });
+  assert.ok((await confirmed(["finance"]))?.revokedAt);
+});
+
+test("confines the keys of a developer to answers, and their caps to what an owner allows", async ({
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { actor } = (await office.signIn(subject)).session;
+  const { key } = await office.keys.createKey({ name: "hers" }, actor);
+  assert.deepEqual(key?.scopes, [1]);
+  await assert.rejects(office.keys.createKey({ name: "more", scopes: [2] }, actor), { kind: "missing_scope" });
+  const cap = (subject: string, amount: string) => ({ cap: { subject, figure: 1, period: 2, amount } });
+  const tag = `tag:chorus.member=${actor.id}`;
+  await office.caps.setCap({ workspace: "default", ...cap("tag:chorus.member=*", "5") });
+  await assert.rejects(office.caps.setCap(cap(tag, "9"), actor), { kind: "missing_scope" });
+  await assert.rejects(office.caps.setCap(cap(`key:${key?.id}`, "9"), actor), { field: "cap.amount" });
+  await office.caps.setCap(cap(`key:${key?.id}`, "4"), actor);
+});
+
+test("lets an owner remove a member whom the provider no longer confirms, and take over a key", async ({
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { session, secret } = await office.signIn(subject);
+  const [kept, ended] = await Promise.all(
+    ["kept", "ended"].map(async (name) => (await office.keys.createKey({ name }, session.actor)).key),
+  );
+  await office.keys.takeOverKey({ id: kept?.id ?? "" });
+  const removed = await office.members.removeMember({ workspace: "default", person: session.person.id });
+  assert.equal(removed.revokedKeys, 1);
+  const { keys } = await office.keys.listKeys({ workspace: "default" });
+  const stateOf = (id = "") => keys.find((key) => key.id === id);
+  assert.equal(stateOf(kept?.id)?.revokedAt, undefined);
+  assert.equal(stateOf(kept?.id)?.tags, undefined);
+  assert.ok(stateOf(ended?.id)?.revokedAt);
+  assert.equal((await office.people.authenticate(secret)).shown, undefined);
+});
