@@ -62,11 +62,6 @@ export function anthropic(setup: Setup): ForeignClient {
       });
       return askedOf(message).text;
     },
-    withTool: (prompt) =>
-      messages.create({
-        ...requestOf(prompt),
-        tools: [{ name: "now", input_schema: { type: "object", properties: {} } }],
-      }),
     refusal: (error) =>
       error instanceof APIError
         ? { status: error.status, text: `${error.message} ${JSON.stringify(error.error)}` }

@@ -1,7 +1,8 @@
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { type AIMessageChunk, type ContentBlock, HumanMessage } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
-import { APICallError, generateText, jsonSchema, type LanguageModel, Output, RetryError, streamText, tool } from "ai";
+import { APICallError, generateText, type LanguageModel, Output, RetryError, streamText } from "ai";
 import OpenAI, { APIError } from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
@@ -40,8 +41,6 @@ export interface ForeignClient {
   object(prompt: string, streamed: boolean): Promise<unknown>;
   /** Sends a PNG image and a PDF file, in base64, with the prompt. */
   withFiles(prompt: string, png: string, pdf: string): Promise<string>;
-  /** Offers a tool, which the service does not support. */
-  withTool(prompt: string): Promise<unknown>;
   refusal(error: unknown): Refused;
 }
 
@@ -102,11 +101,6 @@ function openai({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
       });
       return choices[0]?.message.content ?? "";
     },
-    withTool: (prompt) =>
-      completions.create({
-        ...requestOf(prompt),
-        tools: [{ type: "function", function: { name: "now", parameters: { type: "object", properties: {} } } }],
-      }),
     refusal: (error) =>
       error instanceof APIError
         ? { status: error.status, text: `${error.message} ${JSON.stringify(error.error)}` }
@@ -168,12 +162,6 @@ function aiSdk(model: LanguageModel, { retries }: Setup): ForeignClient {
       });
       return text;
     },
-    withTool: (prompt) =>
-      generateText({
-        ...base,
-        prompt,
-        tools: { now: tool({ inputSchema: jsonSchema({ type: "object", properties: {} }) }) },
-      }),
     refusal(error) {
       const last = RetryError.isInstance(error) ? error.lastError : error;
       return APICallError.isInstance(last)
@@ -216,10 +204,6 @@ function langchain({ baseURL, apiKey, retries, fetch }: Setup): ForeignClient {
       ] satisfies ContentBlock.Standard[];
       return (await model.invoke([new HumanMessage({ contentBlocks: content })])).text;
     },
-    withTool: (prompt) =>
-      model
-        .bindTools([{ type: "function", function: { name: "now", parameters: { type: "object", properties: {} } } }])
-        .invoke(prompt),
     refusal(error) {
       const { status, message, error: body } = error as { status?: number; message?: string; error?: unknown };
       return { status, text: `${message} ${JSON.stringify(body)}` };
@@ -232,5 +216,6 @@ export const CLIENTS: Readonly<Record<string, (setup: Setup) => ForeignClient>> 
   anthropic,
   "AI SDK": (setup) => aiSdk(openaiModel(setup), setup),
   "AI SDK, Anthropic": (setup) => aiSdk(anthropicModel(setup), setup),
+  "AI SDK, OpenAI": (setup) => aiSdk(createOpenAI(setup)("chorus"), setup),
   "LangChain.js": langchain,
 };

@@ -14,16 +14,24 @@ import { Files } from "../openai/files.ts";
 import { argumentsOf } from "../openai/tools.ts";
 import { flatName } from "./tools.ts";
 
-/** Gives the items of an input the `type` that their format lets out, and the text of one the form of an item. */
+/**
+ * Gives the items of an input the `type` that their format lets out, and the text of one the form of an item.
+ * @throws Failure invalid_request for an item that refers to one of an earlier request
+ */
 export function withTypes(body: object): object {
   const { input } = body as { input?: unknown };
   if (typeof input === "string") return { ...body, input: [{ type: "message", role: "user", content: input }] };
   return Array.isArray(input) ? { ...body, input: input.map(withType) } : body;
 }
 
-function withType(item: unknown): unknown {
-  if (typeof item !== "object" || item === null || !("role" in item)) return item;
-  return { type: "message", ...item };
+function withType(item: unknown, i: number): unknown {
+  if (typeof item !== "object" || item === null) return item;
+  if ("type" in item && item.type === "item_reference") {
+    const advice = "Send the item itself. The AI SDK does so with providerOptions: { openai: { store: false } }.";
+    const at = `input[${i}].type`;
+    throw invalid(at, `${at} must not be "item_reference": the service stores no responses. ${advice}`);
+  }
+  return "role" in item ? { type: "message", ...item } : item;
 }
 
 /**
