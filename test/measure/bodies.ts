@@ -124,6 +124,22 @@ export const BODIES: ReadonlyArray<[name: string, create: () => Costly]> = [
   ],
 ];
 
+/** One body for each way of reading and refusing it. `npm test` measures these, `npm run measure` all. */
+export const USUAL: ReadonlySet<string> = new Set([
+  "64 MB of escaped quotes in a prompt",
+  "40 messages of 1.5 MB of English",
+  "40 messages of 8,000 characters of Chinese",
+  "5 text files of 9 MB",
+  "99,000 unknown members with names of 600 bytes",
+  "99,000 nested lists",
+  "invalid JSON at the end of 60 MB",
+  "a schema of 5,000 properties with patterns",
+  "Connect JSON: 40 messages of 1.5 MB",
+  "protobuf: 40 messages of 1.5 MB of Chinese",
+  "a message of 3.9 million quotes and line feeds",
+  "an image of 14 MB",
+]);
+
 function proto(texts: string[]): Costly {
   const request = create(GenerateRequestSchema, { messages: texts.map((content) => ({ role: Role.USER, content })) });
   return { path: RPC, type: "application/proto", body: toBinary(GenerateRequestSchema, request) };
