@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { test as base } from "vitest";
 import { envToConfig } from "../src/config/config.ts";
-import { blocks, pages, ROOT } from "./helpers/guides.ts";
+import { blocks, pages, ROOT, WITHOUT_NPM } from "./helpers/guides.ts";
 import { fixture, type Lifetime } from "./helpers/lifetime.ts";
 import { startService } from "./helpers/service.ts";
 
@@ -62,10 +62,10 @@ async function startNpm(t: Lifetime) {
   const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
   const [key = ""] = /ck_\w+/.exec(output) ?? [];
 
-  const run = async (command: string): Promise<string> => {
+  const run = async (command: string, before = ""): Promise<string> => {
     const here = command.replaceAll("http://127.0.0.1:8080", url).replaceAll("http://127.0.0.1:8081", rpcUrl);
     assert.ok(here !== command || !/127\.0\.0\.1/.test(command));
-    const { stdout } = await execute("sh", ["-ec", here], { cwd: ROOT, env: { ...env, CHORUS_API_KEY: key } });
+    const { stdout } = await execute("sh", ["-ec", before + here], { cwd: ROOT, env: { ...env, CHORUS_API_KEY: key } });
     return stdout;
   };
   return {
@@ -104,7 +104,8 @@ test("docs/command-line.md: the commands for keys work as written", async ({ npm
   for (const { language, text } of await blocks("docs/command-line.md")) {
     if (language !== "sh") continue;
     for (const line of text.split("\n")) {
-      const printed = await run(line.replace("key_…", id));
+      // The first command with npm, as it is written.
+      const printed = await run(line.replace("key_…", id), id === "" ? "" : WITHOUT_NPM);
       id = /key_[0-9a-f]{24}/.exec(printed)?.[0] ?? id;
       if (line.includes("--json")) assert.ok(Array.isArray(JSON.parse(printed).keys));
       else assert.match(printed, /key_[0-9a-f]{24}/);

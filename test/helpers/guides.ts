@@ -1,12 +1,14 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { RUN_VARIABLE } from "./run.ts";
 
 /** The folder of the project. */
 export const ROOT = resolve(import.meta.dirname, "../..");
 
 /**
- * Shell text in front of the commands of a page: it runs the script `chorus` without npm, which takes two thirds of the
- * processor time of such a command. readme.test.ts runs the commands of a page with npm.
+ * Shell text in front of the commands of a page: it runs the script `chorus` in the thread that has the command line
+ * loaded. npm and a process of its own take more than a second of processor time for each command. readme.test.ts runs
+ * a command of a page with npm.
  */
 export const WITHOUT_NPM = `npm() {
   case "$*" in
@@ -14,7 +16,9 @@ export const WITHOUT_NPM = `npm() {
     "run --silent chorus -- "*) shift 4 ;;
     *) command npm "$@"; return ;;
   esac
-  "${process.execPath}" "${join(ROOT, "src/cli/main.ts")}" "$@"
+  { printf '%s\\0' "$@"; printf '\\0'; env -0; } | curl -s --data-binary @- "${process.env[RUN_VARIABLE]}/shell" | {
+    read -r code; cat; return "$code"
+  }
 }
 `;
 

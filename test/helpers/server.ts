@@ -9,6 +9,7 @@ import { launch, openCluster, shutDown } from "../../src/store/embedded/cluster.
 import { serverState } from "../../src/store/embedded/pid-file.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
+import { copyCluster } from "./cluster.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { until } from "./until.ts";
 
@@ -34,6 +35,7 @@ export interface DatabaseServer {
 export async function startServer(t: Lifetime): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), "chorus-server-"));
   await chmod(folder, 0o711);
+  await copyCluster(folder);
   const cluster = await openCluster(folder, () => undefined);
   const port = await freePort();
   const url = `postgres://${cluster.role}:${cluster.password}@127.0.0.1:${port}/postgres`;

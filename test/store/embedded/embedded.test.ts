@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "vitest";
 import { startEmbedded } from "../../../src/store/embedded/embedded.ts";
 import { openPool } from "../../../src/store/pool.ts";
+import { copyCluster } from "../../helpers/cluster.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 import { until } from "../../helpers/until.ts";
 
@@ -72,7 +73,7 @@ test("shares one server between services on the same folder, and stops it with t
 });
 
 test("uses a running server that a killed service left behind", async (t) => {
-  const dataDir = await folder(t);
+  const dataDir = await made(t);
   const { child, url } = await startChild(dataDir);
   child.kill("SIGKILL");
   await once(child, "exit");
@@ -89,7 +90,7 @@ test("uses a running server that a killed service left behind", async (t) => {
 });
 
 test("keeps the server running after Ctrl-C, which signals the whole process group", async (t) => {
-  const dataDir = await folder(t);
+  const dataDir = await made(t);
   const { child } = await startChild(dataDir, { detached: true });
   assert.ok(child.pid);
   process.kill(-child.pid, "SIGINT");
@@ -99,7 +100,7 @@ test("keeps the server running after Ctrl-C, which signals the whole process gro
 });
 
 test("restarts a server that dies, at the same address", async (t) => {
-  const dataDir = await folder(t);
+  const dataDir = await made(t);
   const lines: string[] = [];
   const services = [await start(dataDir, (line) => lines.push(line)), await start(dataDir)] as const;
   const pool = openPool(services[0].url);
@@ -119,7 +120,7 @@ test("restarts a server that dies, at the same address", async (t) => {
 });
 
 test("stops a server that it is starting again", async (t) => {
-  const dataDir = await folder(t);
+  const dataDir = await made(t);
   const service = await start(dataDir);
   const killed = await serverPid(dataDir);
   process.kill(killed, "SIGKILL");
@@ -129,7 +130,7 @@ test("stops a server that it is starting again", async (t) => {
 });
 
 test("ignores a postmaster.pid from before a crash, even if another process has the same id", async (t) => {
-  const dataDir = await folder(t);
+  const dataDir = await made(t);
   await (await start(dataDir)).stop();
   const data = join(dataDir, "postgres/data");
   const { uid, gid } = await stat(data);
@@ -206,6 +207,13 @@ async function start(
   const service = await startEmbedded(dataDir, log);
   started.push(service);
   return service;
+}
+
+/** A folder with a database that no server has opened. */
+async function made(t: Lifetime): Promise<string> {
+  const path = await folder(t);
+  await copyCluster(path);
+  return path;
 }
 
 async function folder(t: Lifetime): Promise<string> {
