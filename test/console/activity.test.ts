@@ -3,13 +3,13 @@ import { create, toJson } from "@bufbuild/protobuf";
 import { test as base, describe } from "vitest";
 import { ListGenerationsResponseSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { fixture } from "../helpers/lifetime.ts";
-import { launch, skipReason } from "./chromium.ts";
+import { connect, skipReason } from "./chromium.ts";
 import { failure } from "./scene/answer.ts";
 import { type Answers, USED } from "./scene/answers.ts";
 import { generations } from "./scene/records.ts";
 import { openScene } from "./scene/scene.ts";
 
-const test = base.extend("browser", { scope: "file" }, fixture(launch));
+const test = base.extend("browser", { scope: "file" }, fixture(connect));
 
 /** A list to which each call adds a newer request. */
 function growing(): Answers {

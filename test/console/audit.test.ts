@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { test } from "vitest";
 import { changesOf } from "../../console/src/audit/changes.ts";
-import { openConsole, purchase, signIn, skipReason, visit } from "./chromium.ts";
+import { downloaded, openConsole, purchase, signIn, skipReason, visit } from "./chromium.ts";
 
 test("shows the owner who changed what, and exports it", async (t) => {
   t.skip(skipReason !== undefined, skipReason);
@@ -21,7 +20,7 @@ test("shows the owner who changed what, and exports it", async (t) => {
   assert.match(await rows.filter({ hasText: "credit purchase" }).innerText(), /Operator [\s\S]*amount 100/);
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export as CSV" }).click();
-  const csv = await readFile(await (await download).path(), "utf8");
+  const csv = await downloaded(download);
   assert.match(csv, /\r\n\d{4}-\S+Z,key\.create,owner,tok_\w+,"\{""/);
   assert.deepEqual(started.problems, []);
 });

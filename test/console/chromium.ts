@@ -1,42 +1,26 @@
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Download, type Page } from "playwright-core";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { findChromium } from "../helpers/chromium.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { ask } from "../helpers/run.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 
 const DIST = resolve(import.meta.dirname, "../../console/dist/index.html");
 
-/** Flags that turn off the browser's background activity. */
-const FLAGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-].concat(["--disable-component-update", "--disable-sync"]);
-
 /** Longest wait for an element, in milliseconds. It is long because the machine may be busy. */
 const TIMEOUT_MS = 30_000;
-
-/** The first one has no windows, and takes a quarter of the processor time of a whole browser. */
-const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-
-/** Path of an installed Chromium; undefined without one. */
-function findChromium(): string | undefined {
-  const folders = (process.env.PATH ?? "").split(":");
-  const found = PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name)));
-  return [process.env.CHROMIUM ?? "", ...found].find((path) => path !== "" && existsSync(path));
-}
 
 /** Reason to skip the browser tests; undefined when they can run. */
 export const skipReason: string | undefined =
   findChromium() === undefined
-    ? "BROWSER TESTS SKIPPED: Chromium is not installed. Install Debian's package chromium-headless-shell, or name one in CHROMIUM."
+    ? "BROWSER TESTS SKIPPED: Chromium is missing. Install Debian's chromium-headless-shell, or name one in CHROMIUM."
     : existsSync(DIST)
       ? undefined
       : "BROWSER TESTS SKIPPED: the console is not built. Run npm run build:console.";
@@ -64,7 +48,7 @@ export async function openConsole(t: Lifetime, env: Record<string, string> = {})
   const service = await startService(t, { env: { ...vendor.env, ...env } });
   const transport = operatorTransport(service);
   const { token } = await createClient(WorkspaceService, transport).createOwnerToken({ workspace: "default" });
-  const browser = await launch(t);
+  const browser = await connect(t);
   const problems: string[] = [];
   return {
     problems,
@@ -99,13 +83,16 @@ function watch(page: Page, origin: string, problems: string[]): void {
   });
 }
 
-/** Starts the browser. */
-export async function launch(t: Lifetime): Promise<Browser> {
-  const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error("Chromium is not installed.");
-  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS, timeout: TIMEOUT_MS * 2 });
+/** Connects to the browser of the run. The end of the test closes the sessions that it has opened there. */
+export async function connect(t: Lifetime): Promise<Browser> {
+  const browser = await chromium.connect(await ask("browser"), { timeout: TIMEOUT_MS * 2 });
   t.onTestFinished(() => browser.close());
   return browser;
+}
+
+/** The text of a file that a page lets a person download, with its byte order mark. */
+export async function downloaded(download: Promise<Download>): Promise<string> {
+  return (await buffer(await (await download).createReadStream())).toString();
 }
 
 /** Signs in on a page that shows the sign-in. */

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { test } from "vitest";
-import { openConsole, signIn, skipReason, visit } from "./chromium.ts";
+import { downloaded, openConsole, signIn, skipReason, visit } from "./chromium.ts";
 
 const NAMES = ['<img src=x onerror="globalThis.broken=1">', '=HYPERLINK("http://example.com")'];
 
@@ -51,7 +50,7 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
 
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export as CSV" }).click();
-  const csv = await readFile(await (await download).path(), "utf8");
+  const csv = await downloaded(download);
   assert.equal(csv.charCodeAt(0), 0xfeff);
   const lines = csv.slice(1).split("\r\n");
   assert.match(lines[0] ?? "", /^time,id,request_id,key_id,key_name,/);
@@ -62,7 +61,7 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
   await page.getByRole("cell", { name: "settlement" }).first().waitFor();
   const statement = page.waitForEvent("download");
   await page.getByRole("button", { name: "Statement as CSV" }).click();
-  const movements = (await readFile(await (await statement).path(), "utf8")).slice(1).split("\r\n");
+  const movements = (await downloaded(statement)).slice(1).split("\r\n");
   assert.equal(movements[0], "time,movement,reference,granted,purchased,balance");
   assert.match(movements[1] ?? "", /^\d{4}-\S+Z,settlement,req_\w+,-0\.\d+,0,\d+\.\d+$/);
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
-import { launch, skipReason } from "./chromium.ts";
+import { connect, skipReason } from "./chromium.ts";
 import { FAILING, USED } from "./scene/answers.ts";
 import { openScene } from "./scene/scene.ts";
 
-const test = base.extend("browser", { scope: "file" }, fixture(launch));
+const test = base.extend("browser", { scope: "file" }, fixture(connect));
 
 describe.skipIf(skipReason !== undefined)("the overview", () => {
   test("compares each figure with the period before", async ({ browser }) => {

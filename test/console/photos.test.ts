@@ -8,7 +8,7 @@ import type { AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
-import { launch, skipReason } from "./chromium.ts";
+import { connect, skipReason } from "./chromium.ts";
 import { type Answers, FAILING, NEW, SILENT, USED } from "./scene/answers.ts";
 import { openScene } from "./scene/scene.ts";
 
@@ -138,7 +138,7 @@ async function setAlerts(page: Page): Promise<void> {
   await page.getByText("Store it now.").waitFor();
 }
 
-const test = base.extend("browser", { scope: "file" }, fixture(launch));
+const test = base.extend("browser", { scope: "file" }, fixture(connect));
 
 describe.skipIf(skipReason !== undefined)("photos of the console", () => {
   const light = { size: MIDDLE, scheme: "light" } as const;

@@ -6,7 +6,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
+import type { BrowserServer } from "playwright-core";
 import { openCluster } from "../../src/store/embedded/cluster.ts";
+import { startBrowser } from "./chromium.ts";
 import type { CliCall } from "./cli.ts";
 import { CliThreads } from "./cli-threads.ts";
 import { openTestServer, type TestServer } from "./database.ts";
@@ -17,13 +19,15 @@ const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
 
 /**
  * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
- * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own, and
- * the loaded command line, and the folder of a new database, of which tests take copies. Each starts at the first request. The processes of the test files inherit the address.
+ * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own, the
+ * loaded command line, the folder of a new database, of which tests take copies, and one browser. Each starts at the
+ * first request. The processes of the test files inherit the address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   installForeignClients();
   let server: Promise<TestServer> | undefined;
   let cluster: Promise<string> | undefined;
+  let browser: Promise<BrowserServer> | undefined;
   const threads = new CliThreads();
   const actions: Record<Action, (body: string) => Promise<string>> = {
     async create() {
@@ -38,6 +42,10 @@ export default async function setUp(): Promise<() => Promise<void>> {
     cluster() {
       cluster ??= newCluster();
       return cluster;
+    },
+    async browser() {
+      browser ??= startBrowser();
+      return (await browser).wsEndpoint();
     },
     async shell(call) {
       const { code, stdout, stderr } = await threads.run(shellCall(call));
@@ -59,6 +67,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
     listener.close();
     await threads.close();
     await (await server)?.close();
+    await (await browser)?.close();
     if (cluster) await rm(await cluster, { recursive: true, force: true });
   };
 }
