@@ -4,7 +4,7 @@ import { strictAnswer } from "./strict.ts";
 import { TextAnswer } from "./text-answer.ts";
 import { toolAnswer } from "./tool-answer.ts";
 
-export type { CallRecord, Step } from "../models/port/model.ts";
+export type { CallReport, Step } from "../models/port/model.ts";
 export type { Engine, EngineEvent, Finish, Question } from "./question.ts";
 
 /**

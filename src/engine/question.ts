@@ -7,7 +7,7 @@ import type { Catalogue } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Knowledge } from "../models/order.ts";
 import type {
-  CallRecord,
+  CallReport,
   Format,
   Model,
   ModelCall,
@@ -53,7 +53,7 @@ export interface Question {
   /** Identifier of the generation, which determines the order of drafts. */
   generation: string;
   /** Learns what each vendor call used, once it has ended. */
-  onUsed?: (used: CallRecord) => void;
+  onUsed?: (used: CallReport) => void;
   /** Learns what the members of a panel have answered, and which of them is the answer. */
   onDrafts?: ModelCall["onDrafts"];
   /** Absent: a request of no workspace. */

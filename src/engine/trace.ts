@@ -29,62 +29,69 @@ interface TraceTotals {
   searches: number;
 }
 
-/** Records the steps of one answer. */
-export interface Trace {
+/** Records the steps of one answer. A class, because it is held for as long as the answer lasts. */
+export class Trace {
+  readonly #now: () => number;
+  /** On the clock of `now`. */
+  readonly startedAt: number;
+  readonly #steps: TimedStep[] = [];
+  /** Numbers of the steps as they were reported, by place. */
+  readonly #reported: number[] = [];
+  #agreement: number | undefined;
+
+  /** @param now a monotonic time in milliseconds; for tests */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.startedAt = now();
+  }
+
   /** The steps in the order in which they began. */
-  readonly steps: readonly TimedStep[];
+  get steps(): readonly TimedStep[] {
+    return this.#steps;
+  }
+
+  /** Number within the answer of the step that was reported with this number; undefined if none was. */
+  numberOf(reported: number): number | undefined {
+    const place = this.#reported.indexOf(reported);
+    return place < 0 ? undefined : place + 1;
+  }
+
   /** Records the start of a step, or the end of the step with the same number. @returns a copy of the recorded step */
-  add(step: ReportedStep): TimedStep;
-  totals(): TraceTotals;
+  add({ id, kind, role, outcome, detail, agreement }: ReportedStep): TimedStep {
+    const elapsed = Math.round(this.#now() - this.startedAt);
+    this.#agreement = agreement ?? this.#agreement;
+    let step = this.#steps[this.#reported.indexOf(id)];
+    if (!step) {
+      const begun = { startedMs: elapsed, durationMs: undefined, outcome: undefined, detail: undefined };
+      step = { id: this.#steps.length + 1, kind, role, ...begun };
+      this.#steps.push(step);
+      this.#reported.push(id);
+    }
+    step.detail = detail ?? step.detail;
+    if (outcome !== undefined) {
+      step.outcome = outcome;
+      // Another model may have answered than the one that was asked first.
+      step.role = role;
+      step.durationMs = elapsed - step.startedMs;
+    }
+    return { ...step };
+  }
+
+  totals(): TraceTotals {
+    return totalsOf(this.#steps, this.#agreement);
+  }
 }
 
-/** @param now a monotonic time in milliseconds; for tests */
-export function createTrace(now: () => number = () => performance.now()): Trace {
-  const start = now();
-  const steps: TimedStep[] = [];
-  const byNumber = new Map<number, TimedStep>();
-  let agreement: number | undefined;
-
+export function totalsOf(
+  steps: readonly Pick<TimedStep, "kind" | "outcome">[],
+  agreement: number | undefined,
+): TraceTotals {
+  const count = (is: (step: Pick<TimedStep, "kind" | "outcome">) => boolean) => steps.filter(is).length;
   return {
-    steps,
-    add(reported) {
-      const elapsed = Math.round(now() - start);
-      agreement = reported.agreement ?? agreement;
-      let step = byNumber.get(reported.id);
-      if (!step) {
-        const { kind, role } = reported;
-        step = {
-          id: steps.length + 1,
-          kind,
-          role,
-          startedMs: elapsed,
-          durationMs: undefined,
-          outcome: undefined,
-          detail: undefined,
-        };
-        steps.push(step);
-        byNumber.set(reported.id, step);
-      }
-      step.detail = reported.detail ?? step.detail;
-      if (reported.outcome !== undefined) {
-        step.outcome = reported.outcome;
-        // Another model may have answered than the one that was asked first.
-        step.role = reported.role;
-        step.durationMs = elapsed - step.startedMs;
-      }
-      return { ...step };
-    },
-    totals() {
-      const count = (is: (step: TimedStep) => boolean) => steps.filter(is).length;
-      return {
-        agreement,
-        escalations: count(({ kind }) => kind === "escalate" || kind === "judge"),
-        droppedMembers: count(
-          ({ outcome, kind }) => outcome === "dropped" || (kind === "draft" && outcome === "failed"),
-        ),
-        repairs: count(({ kind }) => kind === "repair" || kind === "reask"),
-        searches: count(({ kind }) => kind === "search"),
-      };
-    },
+    agreement,
+    escalations: count(({ kind }) => kind === "escalate" || kind === "judge"),
+    droppedMembers: count(({ outcome, kind }) => outcome === "dropped" || (kind === "draft" && outcome === "failed")),
+    repairs: count(({ kind }) => kind === "repair" || kind === "reask"),
+    searches: count(({ kind }) => kind === "search"),
   };
 }

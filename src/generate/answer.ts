@@ -12,8 +12,9 @@ import type { GenerateEvent } from "./request-context.ts";
 import { stepMessage } from "./response.ts";
 
 /** The events that are known before the answer begins. */
-export function openingEvents({ streamed, choice, trace }: Progress): GenerateEvent[] {
-  const steps = trace?.steps.map((step): GenerateEvent => ({ type: "trace", step: stepMessage(step) })) ?? [];
+export function openingEvents({ streamed, choice, checked, trace }: Progress): GenerateEvent[] {
+  const known = checked.trace && trace ? trace.steps : [];
+  const steps = known.map((step): GenerateEvent => ({ type: "trace", step: stepMessage(step) }));
   // The first text of several models can take long, so the response's headers go out at once.
   return streamed && choice.level === "high" ? [{ type: "open" }, ...steps] : steps;
 }
@@ -34,7 +35,8 @@ export async function* search(
       if (searched.outcome === "failed") context.facts.searchFailure = searched.error.message;
       return searched.conversation;
     }
-    if (trace) yield { type: "trace", step: stepMessage(trace.add(next.value.step)) };
+    const step = trace?.add(next.value.step);
+    if (checked.trace && step) yield { type: "trace", step: stepMessage(step) };
   }
 }
 
@@ -44,11 +46,12 @@ export function engineEvents(
   progress: Progress,
   conversation: Conversation,
 ): AsyncIterableIterator<EngineEvent, void, undefined> {
-  const { id, checked, choice, context, input, running, streamed, cost } = progress;
+  const { id, checked, choice, context, input, running, streamed, cost, trace } = progress;
   const { kind, difficulty } = choice;
   const question: Question = {
     ...checked,
     conversation,
+    trace: trace !== undefined,
     level: choice.level,
     kind,
     difficulty,
@@ -71,7 +74,10 @@ export function callerEvent(progress: Progress, event: EngineEvent): GenerateEve
   if (event.type === "text") return { type: "delta", text: event.text };
   if (event.type === "call") return { type: "tool_call", call: create(StreamGenerateResponse_ToolCallSchema, event) };
   if (event.type === "finish") progress.finish = event;
-  else if (progress.trace) return { type: "trace", step: stepMessage(progress.trace.add(event.step)) };
+  else {
+    const step = progress.trace?.add(event.step);
+    if (step && progress.checked.trace) return { type: "trace", step: stepMessage(step) };
+  }
   return undefined;
 }
 

@@ -70,7 +70,7 @@ export function doneMessage(
     finishReason: numberOf(FinishReasonSchema, finishWord(finish)),
     notices,
     ...structuredOf(checked, finish),
-    ...(trace ? { intelligenceTrace: traceMessage(trace, choice.level, choice.reasons, cost) } : {}),
+    ...(checked.trace && trace ? { intelligenceTrace: traceMessage(trace, choice.level, choice.reasons, cost) } : {}),
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ModelEntry } from "./port/entry.ts";
-import type { CallRecord, ModelCall } from "./port/model.ts";
+import type { CallReport, ModelCall } from "./port/model.ts";
 import type { CallEnd } from "./try.ts";
 
 /** Characters of one token, for estimates: about right for English with any current tokenizer. */
@@ -12,10 +12,10 @@ const TOKEN_CHARACTERS = 4;
  * @param price of what answered
  */
 export function callRecord(
-  { name: model, tier }: ModelEntry,
-  { call, outcome, usage, received, version }: CallEnd,
+  { name: model, vendor, tier }: ModelEntry,
+  { call, outcome, usage, received, startedAt, version, failure }: CallEnd,
   price: ModelEntry["price"],
-): CallRecord {
+): CallReport {
   const isEstimated = usage === undefined && (outcome !== "failed" || received > 0);
   const tokens = usage ?? (isEstimated ? estimate(call, received) : NOTHING);
   const { inputTokens, cachedTokens, outputTokens } = tokens;
@@ -24,7 +24,13 @@ export function callRecord(
   return {
     model,
     ...(version === undefined ? {} : { version }),
+    vendor,
     tier,
+    ...(call.step === undefined ? {} : { step: call.step }),
+    startedAt,
+    durationMs: performance.now() - startedAt,
+    ...(failure?.status === undefined ? {} : { status: failure.status }),
+    ...(failure?.safeCode === undefined ? {} : { code: failure.safeCode }),
     outcome,
     source: isEstimated ? "estimated" : "reported",
     ...tokens,

@@ -80,15 +80,14 @@ export class Failures {
 
 function failureOf(
   { model }: ModelEntry,
-  { status, vendorCode: code, needsOperator, cause }: ModelError,
+  { status, safeCode: code, needsOperator, cause }: ModelError,
   at: number,
 ): CallFailure {
   const said = needsOperator && typeof cause === "string" ? cleaned(cause, model) : "";
   return {
     at,
     ...(status === undefined ? {} : { status }),
-    // The code of another failure may quote a prompt.
-    ...(code !== undefined && (needsOperator || status === undefined) ? { code } : {}),
+    ...(code === undefined ? {} : { code }),
     ...(said === "" ? {} : { message: said }),
     needsOperator,
   };

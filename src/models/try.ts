@@ -15,6 +15,8 @@ export interface CallEnd {
   usage: TokenUsage | undefined;
   /** Characters of text and calls that arrived. */
   received: number;
+  /** `performance.now()` at its start. */
+  startedAt: number;
   /** Time from the try to its first text, or to its end where none came, in milliseconds. */
   firstTextMs: number;
   /** What answered, as the vendor names it. */
@@ -180,7 +182,14 @@ class Progress {
   end(failed: CallEnd["outcome"]): Omit<CallEnd, "call"> {
     const firstTextMs = this.#firstTextMs ?? performance.now() - this.#startedAt;
     const outcome = this.isWhole ? "ok" : failed;
-    return { outcome, usage: this.#usage, received: this.received, firstTextMs, version: this.#version };
+    return {
+      outcome,
+      usage: this.#usage,
+      received: this.received,
+      startedAt: this.#startedAt,
+      firstTextMs,
+      version: this.#version,
+    };
   }
 }
 

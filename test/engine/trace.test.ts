@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createTrace } from "../../src/engine/trace.ts";
+import { Trace } from "../../src/engine/trace.ts";
 
 test("times concurrent steps separately and lists them in the order of their start", () => {
   let now = 1_000;
-  const trace = createTrace(() => now);
+  const trace = new Trace(() => now);
   assert.deepEqual(trace.add({ id: 7, kind: "draft", role: "fast" }), {
     id: 1,
     kind: "draft",
@@ -31,14 +31,14 @@ test("times concurrent steps separately and lists them in the order of their sta
 });
 
 test("does not change a step that it has returned", () => {
-  const trace = createTrace();
+  const trace = new Trace();
   const begun = trace.add({ id: 1, kind: "answer", role: "fast" });
   trace.add({ id: 1, kind: "answer", role: "fast", outcome: "ok" });
   assert.equal(begun.outcome, undefined);
 });
 
 test("counts escalations, dropped members, repairs and searches", () => {
-  const trace = createTrace();
+  const trace = new Trace();
   assert.deepEqual(trace.totals(), {
     agreement: undefined,
     escalations: 0,

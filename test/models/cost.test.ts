@@ -19,13 +19,26 @@ const USAGE: TokenUsage = { inputTokens: 1_000, cachedTokens: 400, outputTokens:
 const recordOf = (end: Partial<Parameters<typeof callRecord>[1]>, entry = ENTRY) =>
   callRecord(
     entry,
-    { call: call(), outcome: "ok", usage: undefined, received: 0, firstTextMs: 1, version: undefined, ...end },
+    {
+      call: call(),
+      outcome: "ok",
+      usage: undefined,
+      received: 0,
+      startedAt: 0,
+      firstTextMs: 1,
+      version: undefined,
+      ...end,
+    },
     entry.price,
   );
 
 test("prices the vendor's figures by the catalogue, cached input at its own price", () => {
-  assert.deepEqual(recordOf({ usage: USAGE, received: 9 }), {
+  const { durationMs, ...record } = recordOf({ usage: USAGE, received: 9 });
+  assert.ok(durationMs >= 0);
+  assert.deepEqual(record, {
     model: "large",
+    vendor: "openai",
+    startedAt: 0,
     tier: "strong",
     outcome: "ok",
     source: "reported",

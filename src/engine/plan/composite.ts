@@ -1,4 +1,4 @@
-import type { Model, ModelCall, Piece, Prompt } from "../../models/port/model.ts";
+import type { Model, ModelCall, Piece, Pieces, Prompt, Step } from "../../models/port/model.ts";
 import { tracedParts } from "../../telemetry/tracing.ts";
 import { type Steps, stepPiece } from "./step.ts";
 
@@ -25,34 +25,66 @@ export interface StepOptions {
 
 /** A model that reports each call as one step: its start before the model is called, its end before the end piece. */
 export function withStep(model: Model, options: StepOptions, steps: Steps): Model {
-  const { kind, role, streamed, detail, roleOf } = options;
-
-  async function* ask(call: ModelCall): PieceGenerator {
-    const step = steps.begin(kind, role);
-    yield stepPiece(step);
-    try {
-      for await (const piece of model.ask(call)) {
-        if (piece.type === "end")
-          yield stepPiece({
-            ...step,
-            role: roleOf?.(piece.model) ?? role,
-            outcome: "ok",
-            ...(detail ? { detail } : {}),
-          });
-        yield piece;
-      }
-    } catch (error) {
-      yield stepPiece({ ...step, outcome: "failed" });
-      throw error;
-    }
-  }
+  const { kind, role, streamed } = options;
   return {
     name: model.name,
     ask(call) {
       const own = call.streamed === streamed ? call : { ...call, streamed };
-      // A generator that only passes pieces on takes time and memory.
-      const pieces = steps.areRead ? ask(own) : model.ask(own);
+      const pieces = steps.areRead ? new StepPieces(model, own, options, steps) : model.ask(own);
       return tracedParts(kind, pieces, { attributes: { "chorus.role": role }, signal: call.signal });
     },
+  };
+}
+
+/** The pieces of a call between the start and the end of its step. Every piece of an answer passes through it. */
+class StepPieces implements Pieces {
+  readonly #options: StepOptions;
+  readonly #step: Step;
+  readonly #pieces: Pieces;
+  #hasBegun = false;
+  /** Comes after the end of the step: the end, or what the model has thrown. */
+  #last: Promise<IteratorResult<Piece, void>> | undefined;
+
+  constructor(model: Model, call: ModelCall, options: StepOptions, steps: Steps) {
+    this.#options = options;
+    this.#step = steps.begin(options.kind, options.role);
+    // It starts with its first piece.
+    this.#pieces = model.ask({ ...call, step: this.#step.id });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Piece, void>> {
+    if (this.#last) {
+      const last = this.#last;
+      this.#last = undefined;
+      return last;
+    }
+    if (this.#hasBegun) return this.#pieces.next().then(this.#take, this.#fail);
+    this.#hasBegun = true;
+    return Promise.resolve({ done: false, value: stepPiece(this.#step) });
+  }
+
+  async return(): Promise<IteratorResult<Piece, void>> {
+    await this.#pieces.return?.();
+    return { done: true, value: undefined };
+  }
+
+  readonly #take = (next: IteratorResult<Piece, void>): IteratorResult<Piece, void> => {
+    if (next.done || next.value.type !== "end") return next;
+    const { role, roleOf, detail } = this.#options;
+    this.#last = Promise.resolve(next);
+    const by = roleOf?.(next.value.model) ?? role;
+    const ended: Step = { ...this.#step, role: by, outcome: "ok", ...(detail ? { detail } : {}) };
+    return { done: false, value: stepPiece(ended) };
+  };
+
+  readonly #fail = (error: unknown): IteratorResult<Piece, void> => {
+    this.#last = Promise.reject(error);
+    // It is handled when it is read.
+    this.#last.catch(() => {});
+    return { done: false, value: stepPiece({ ...this.#step, outcome: "failed" }) };
   };
 }

@@ -42,7 +42,7 @@ export function hedge(options: HedgeOptions): Model {
       if ((await isLate(one, afterMs, call.signal)) && mayHedge()) {
         const step = steps.begin("hedge", role);
         yield stepPiece(step);
-        const other = start(second(), call);
+        const other = start(second(), { ...call, step: step.id });
         attempts.add(other);
         winner = await Promise.any([one, other].map((each) => each.firstPiece.then(() => each))).catch(() => one);
         cancel(winner === one ? other : one);

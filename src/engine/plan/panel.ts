@@ -9,7 +9,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
-import type { Model, ModelCall, Piece } from "../../models/port/model.ts";
+import type { Model, ModelCall, Piece, Step } from "../../models/port/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import type { PieceGenerator } from "./composite.ts";
 import { affordable } from "./depth.ts";
@@ -89,8 +89,9 @@ export function panel(options: PanelOptions): Model {
 
     const pending = new Set(members);
     const arrivals = new Arrivals(timeout.reached);
+    const callOf = (member: PanelMember) => draftCall(call, member, draftSteps.get(member), abort.signal, deadlineMs);
     for (const member of members)
-      requestDraft(member, draftCall(call, member, abort.signal, deadlineMs), canonicalise).then(
+      requestDraft(member, callOf(member), canonicalise).then(
         (draft) => arrivals.add({ member, draft }),
         (error: unknown) => arrivals.add({ member, error }),
       );
@@ -124,10 +125,8 @@ export function panel(options: PanelOptions): Model {
         timeout.shorten(Math.max(GRACE.ms, graceShare * (performance.now() - startedAt)));
     }
     abort.abort();
-    for (const member of pending) {
-      const step = draftSteps.get(member);
-      if (step) yield stepPiece({ ...step, outcome: "dropped" });
-    }
+    const dropped = Array.from(pending, (member) => draftSteps.get(member));
+    for (const step of dropped) if (step) yield stepPiece({ ...step, outcome: "dropped" });
     verdict ??= settle([]);
     const reported = drafts.map(({ end: { model, version }, canonical }) => ({ model, version, canonical }));
     call.onDrafts?.(reported, verdict && drafts.indexOf(verdict.chosen));
@@ -215,6 +214,7 @@ function agreementOf(compare: Comparison, drafts: readonly Draft[]): number | un
 function draftCall(
   { stops: _, ...call }: ModelCall,
   { temperature, depth }: PanelMember,
+  step: Step | undefined,
   signal: Signal,
   deadlineMs: number,
 ): ModelCall {
@@ -224,6 +224,7 @@ function draftCall(
     signal,
     streamed: false,
     maxTokens: Math.min(DRAFT_TOKENS, cap + SPARE_TOKENS),
+    ...(step ? { step: step.id } : {}),
     ...(depth === undefined ? {} : { reasoning: affordable(depth, deadlineMs) }),
     ...(temperature === undefined ? {} : { defaultTemperature: temperature }),
   };

@@ -104,6 +104,7 @@ async function* analyse(options: SynthesisOptions, call: ModelCall): AsyncGenera
       maxTokens: ANALYSIS_TOKENS,
       format: { type: "json" },
       streamed: false,
+      step: step.id,
     };
     const { text } = await traced("analysis", () => complete(analyst, request), {
       attributes: { "chorus.role": "strong" },

@@ -81,6 +81,14 @@ export class ModelError extends Error {
     return OPERATOR_AT_FAULT.has(status) || (status === 429 && !retryable && retryAfterMs === undefined);
   }
 
+  /**
+   * The code, if it cannot quote a prompt: of a failure that the operator must mend, or of the network. The code of
+   * another failure may.
+   */
+  get safeCode(): string | undefined {
+    return this.needsOperator || this.status === undefined ? this.vendorCode : undefined;
+  }
+
   /** Whether the failure says something about the model rather than about this one request. */
   get blamesModel(): boolean {
     return this.kind === undefined && (this.status === undefined || !REQUEST_AT_FAULT.has(this.status));

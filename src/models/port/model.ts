@@ -98,12 +98,14 @@ export interface ModelCall {
   readonly streamed: boolean;
   /** The same for calls whose prompts share a long prefix. Vendors use it to find their cache. */
   readonly cacheKey?: string;
+  /** Number of the step that the call is made for; see `Step`. Absent: none. */
+  readonly step?: number;
   /** The request that the call is for. Absent: a request of no workspace. */
   readonly requester?: Requester;
   /** Whether the model is called even if its circuit is open, because no other model can answer. */
   readonly isLastResort?: boolean;
   /** Called at the end of each call of a vendor. */
-  readonly onUsed?: (used: CallRecord) => void;
+  readonly onUsed?: (used: CallReport) => void;
   /** Called with the drafts of a panel, and the place of the one that is the answer; undefined if none is. */
   readonly onDrafts?: (drafts: readonly DraftReport[], chosen: number | undefined) => void;
 }
@@ -141,6 +143,22 @@ export interface CallRecord extends TokenUsage {
   source: "reported" | "estimated";
   /** Cost in USD, by the price of what answered; undefined if the catalogue has no price. */
   usd: number | undefined;
+}
+
+/** A call of a vendor that has ended, for the request that it was made for. */
+export interface CallReport extends CallRecord {
+  /** As in the catalogue. */
+  vendor: string;
+  /** See `ModelCall.step`. */
+  step?: number;
+  /** `performance.now()` at its start. */
+  startedAt: number;
+  /** From its start to its end, in milliseconds. */
+  durationMs: number;
+  /** HTTP status of the vendor's refusal. */
+  status?: number;
+  /** Code of the vendor or of the network, if it cannot quote a prompt; see `ModelError.safeCode`. */
+  code?: string;
 }
 
 /** One step towards an answer, reported at its start and at its end. It contains no model, vendor or text. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { choosePlan, type PlanCriteria } from "../../../src/engine/plan/plan.ts";
 import { Steps } from "../../../src/engine/plan/step.ts";
-import { createTrace } from "../../../src/engine/trace.ts";
+import { Trace } from "../../../src/engine/trace.ts";
 import type { Step } from "../../../src/models/port/model.ts";
 import { call, collect, end, text } from "../../models/fake-model.ts";
 import { catalogueOf, dead, PROSE, type Says, saying, silent } from "./members.ts";
@@ -26,7 +26,7 @@ async function steps(fast: Says[], strong: Says[], criteria: Partial<PlanCriteri
 test("a step ends with the role of the model that answered after a failover", async () => {
   const [begin, done] = await steps([dead], ["B"], {});
   assert.deepEqual([begin?.role, done?.role], ["fast", "strong"]);
-  const trace = createTrace();
+  const trace = new Trace();
   for (const step of [begin, done]) if (step) trace.add(step);
   assert.deepEqual(
     trace.steps.map(({ role, outcome }) => [role, outcome]),
