@@ -6,6 +6,7 @@ import { readWithFiles } from "./file-variables.ts";
 import { readLearning } from "./learning.ts";
 import { readOidc } from "./oidc.ts";
 import { bodyBudgetBytes, connectionLimits, type Resources, readResources } from "./resources.ts";
+import { readRuns } from "./runs.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTracing } from "./tracing.ts";
 import { figures, integer, milliseconds, oneOf } from "./values.ts";
@@ -99,6 +100,8 @@ function readBounds(env: Env, resources: Resources, workers: number) {
     databaseConnections: Math.max(MIN_DATABASE_CONNECTIONS, Math.ceil(DATABASE_CONNECTIONS / workers)),
     /** Age at which records of requests and usage by minute are deleted, in days. */
     retentionDays: integer(env, "CHORUS_RETENTION_DAYS", 400, 7, 36_500),
+    /** Whether requests leave runs. */
+    runs: readRuns(env),
     /** Most bytes of request bodies held in memory at one time, over all requests. */
     bodyBudgetBytes: Math.max(
       LEAST_BODY_BYTES,

@@ -1,5 +1,5 @@
 import type { ModelCost } from "../admission/lease.ts";
-import type { CallRecord } from "../engine/answer.ts";
+import type { CallReport } from "../engine/answer.ts";
 
 /** Resolves after this turn of the event loop; one promise for all requests of the turn. */
 let turn: Promise<void> | undefined;
@@ -22,18 +22,39 @@ export function abortedCalls(): Promise<void> {
 /** What the calls for one generation used, and how many models were called. */
 export type TotalCost = ModelCost & { models: number };
 
+/** Most calls that are kept. */
+const MAX_CALLS = 24;
+
 /** The cost of the model calls for one generation. A class, because it holds less until the first call ends. */
 export class Cost {
-  #calls = 0;
+  #count = 0;
   #inputTokens = 0;
   #outputTokens = 0;
   #usd: number | undefined;
   /** Names of the models that were called. */
   #models: Set<string> | undefined;
+  readonly #calls: CallReport[] | undefined;
+
+  /** @param keepsCalls whether `calls` has the calls that have ended */
+  constructor(keepsCalls = false) {
+    this.#calls = keepsCalls ? [] : undefined;
+  }
+
+  /** The first calls that have ended. */
+  get calls(): readonly CallReport[] {
+    return this.#calls ?? [];
+  }
+
+  /** Number of calls that have ended. */
+  get count(): number {
+    return this.#count;
+  }
 
   /** Adds a call that has ended. */
-  readonly add = ({ model, inputTokens, outputTokens, usd }: CallRecord): void => {
-    this.#calls += 1;
+  readonly add = (call: CallReport): void => {
+    const { model, inputTokens, outputTokens, usd } = call;
+    if (this.#calls && this.#calls.length < MAX_CALLS) this.#calls.push(call);
+    this.#count += 1;
     this.#inputTokens += inputTokens;
     this.#outputTokens += outputTokens;
     if (usd !== undefined) this.#usd = (this.#usd ?? 0) + usd;
@@ -44,7 +65,7 @@ export class Cost {
   /** The total so far, and the number of models that were called. */
   sum(): TotalCost {
     return {
-      calls: this.#calls,
+      calls: this.#count,
       inputTokens: this.#inputTokens,
       outputTokens: this.#outputTokens,
       usd: this.#usd,

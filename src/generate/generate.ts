@@ -14,9 +14,10 @@ import { Failure } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
-import { createTrace } from "../engine/trace.ts";
+import { Trace } from "../engine/trace.ts";
 import type { Delivered, Referee } from "../learning/referee.ts";
 import { PER_TURN } from "../overload/bounds.ts";
+import type { RunKeeper } from "../runs/keeper.ts";
 import type { Search } from "../search/search.ts";
 import { traced } from "../telemetry/tracing.ts";
 import { callerEvent, engineEvents, openingEvents, search } from "./answer.ts";
@@ -74,6 +75,8 @@ export interface GenerationParts {
   levels: Config["levels"];
   /** Grades drafts that disagree; undefined: none does. */
   referee?: Referee | undefined;
+  /** Keeps how answers were made; undefined: nothing does. */
+  runs?: Pick<RunKeeper, "keep"> | undefined;
   rates: Config["rates"];
 }
 
@@ -126,10 +129,11 @@ async function* generate(
     const { read, subjects, idempotency } = check(request, context, streamed, engine.tokenizer.count);
     const { checked } = read;
 
-    const choice = chooseLevel(parts.difficulty, parts.levels, checked);
+    const trace = checked.trace || parts.runs ? new Trace() : undefined;
+    const { effort, conversation } = checked;
+    const choice = chooseLevel(parts.difficulty, parts.levels, { effort, conversation, trace: trace !== undefined });
     running.limit(parts.deadlines[choice.level]);
 
-    const trace = checked.trace ? createTrace() : undefined;
     const reading = traced("input", () => readInput(engine, parts.reader, read, trace, workspaceId, running.signal));
     const input = reading instanceof Promise ? await reading : reading;
 
@@ -170,6 +174,7 @@ async function* generate(
     } finally {
       // Without an ending, the caller has left the iteration.
       settled = await settle(progress, lease, ending ?? left(progress), engine);
+      if (parts.runs) leaveRun(parts.runs, progress);
     }
     if ("failure" in ending) throw ending.failure;
     if (ending.outcome === "ok") parts.referee?.offer(delivered(progress));
@@ -186,4 +191,11 @@ function delivered({ id, context, checked, choice, drafted }: Progress): Deliver
   const { workspaceId } = context.caller;
   const { kind } = choice;
   return { workspaceId, generation: id, kind, shape: checked.shape, asked: checked.conversation, drafted };
+}
+
+/** Leaves how an answer was made. */
+function leaveRun(runs: Pick<RunKeeper, "keep">, { id, context, choice, trace, cost, notices }: Progress): void {
+  if (!trace) return;
+  const { calls } = cost;
+  runs.keep(context.caller.workspaceId, id, { trace, reasons: choice.reasons, calls, count: cost.count, notices });
 }

@@ -23,7 +23,7 @@ interface Found {
   /** Undefined for a stream, and for a request without an idempotency key. */
   readonly idempotency: Idempotency | undefined;
   readonly choice: Choice;
-  /** Undefined unless the caller asked for the Intelligence Trace. */
+  /** Undefined unless the caller asked for the Intelligence Trace, or runs are kept. */
   readonly trace: Trace | undefined;
   readonly input: Input;
 }
@@ -62,7 +62,7 @@ export function startProgress(found: Found, isOffline: boolean): Progress {
     delivered: "",
     calls: [],
     finish: undefined,
-    cost: new Cost(),
+    cost: new Cost(found.trace !== undefined),
     drafted: undefined,
   };
 }

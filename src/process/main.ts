@@ -32,6 +32,7 @@ import { createForeignNames } from "../names/foreign-names.ts";
 import { createOwnNames, type OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
 import { startShedder } from "../overload/shedder.ts";
+import { RunKeeper } from "../runs/keeper.ts";
 import { createSearch } from "../search/search.ts";
 import { createStore, type Store } from "../store/open.ts";
 import { keepPartitions } from "../store/partitions.ts";
@@ -111,7 +112,8 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
 
   const made = await store.open(async (pools, repeat) => {
     await repeat(() => applyTiers(pools.maintenance, config.tiers));
-    const partitions = await keepPartitions(pools.maintenance, { retentionDays: config.retentionDays, log });
+    const { retentionDays, runs } = config;
+    const partitions = await keepPartitions(pools.maintenance, { retentionDays, runDays: runs.days, log });
     stack.defer(() => partitions.stop());
     const hears = () => store.notifications.period !== undefined;
     const epoch = await repeat(() => keepEpoch(pools.requests, replica, grants, hears, log));
@@ -162,8 +164,12 @@ function createServiceParts(context: Context, store: Store, admission: Admission
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
   const { deadlines, levels } = config;
+  const runs = config.runs.isOn ? new RunKeeper(maintenance, config.runs) : undefined;
+  stack.defer(() => runs?.flush());
+  telemetry.watchRuns(() => runs?.counts);
   const { generation, learning, probes, hasAnswered } = createReloadable(context, store, {
     difficulty,
+    runs,
     reader,
     admission,
     inFlight,

@@ -14,28 +14,47 @@ interface PartitionedTable {
   column: string;
   /** The values of the columns before the time in the bounds of a partition, as SQL. */
   boundPrefix: string;
-  /** Age in days from which partitions are dropped, or whether it is the configured one. */
-  expires: boolean | number;
+  /** Age in days from which partitions are dropped, or which of the configured ones it is; false: they are kept. */
+  expires: keyof Retention | number | false;
 }
 
 type Unit = "month" | "day";
+
+/** Configured ages in days from which partitions are dropped. */
+interface Retention {
+  /** Of generations and usage by minute. */
+  readonly usage: number;
+  readonly runs: number;
+}
+
+/** Days for which runs are kept if nothing else is configured. */
+export const RUN_DAYS = 30;
 
 /** Days in which the outcome of an answer can be recorded; see `record_outcome.sql`. */
 const OUTCOME_DAYS = 7;
 
 const TABLES: readonly PartitionedTable[] = [
-  { table: "generations", unit: "month", prefix: "generations", column: "created_at", boundPrefix: "", expires: true },
-  { table: "usage", unit: "month", prefix: "usage_minute", column: "start", boundPrefix: "'minute', ", expires: true },
+  {
+    ...{ table: "generations", unit: "month", prefix: "generations", column: "created_at" },
+    ...{ boundPrefix: "", expires: "usage" },
+  },
+  {
+    ...{ table: "usage", unit: "month", prefix: "usage_minute", column: "start" },
+    ...{ boundPrefix: "'minute', ", expires: "usage" },
+  },
   {
     ...{ table: "usage_subjects", unit: "month", prefix: "usage_subjects_minute", column: "start" },
-    ...{ boundPrefix: "'minute', ", expires: true },
+    ...{ boundPrefix: "'minute', ", expires: "usage" },
   },
   { table: "ledger", unit: "month", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
   { table: "outcomes", unit: "day", prefix: "outcomes", column: "created_at", boundPrefix: "", expires: OUTCOME_DAYS },
+  { table: "runs", unit: "day", prefix: "runs", column: "began_at", boundPrefix: "", expires: "runs" },
 ];
 
 /** Age of the counters of a capped subject from which they are dropped, in days. The longest period has 31. */
 const IDLE_DAYS = 40;
+
+const DAY_MS = 86_400_000;
 
 /** Months or days after the current one whose partitions are created in advance, before anything is written to them. */
 const AHEAD = 2;
@@ -65,6 +84,8 @@ export interface PartitionsOptions {
    * for seven days.
    */
   retentionDays: number;
+  /** Age in days from which runs are dropped, a day at a time. */
+  runDays: number;
   log: Log;
   /**
    * The time in milliseconds since 1970, for tests. Default: the earlier of the clocks of this process and the
@@ -79,7 +100,7 @@ export interface PartitionsOptions {
  * to the `…_rest` partition and are moved when their own is created.
  */
 export async function keepPartitions(pool: Pool, options: PartitionsOptions): Promise<{ stop(): Promise<void> }> {
-  const { retentionDays, log, clock } = options;
+  const { retentionDays, runDays, log, clock } = options;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   let running = round();
@@ -95,7 +116,7 @@ export async function keepPartitions(pool: Pool, options: PartitionsOptions): Pr
   async function round(): Promise<void> {
     let next = ROUND_MS;
     try {
-      await arrangePartitions(pool, clock ? clock() : await earlierClock(pool), retentionDays);
+      await arrangePartitions(pool, clock ? clock() : await earlierClock(pool), retentionDays, runDays);
     } catch (error) {
       next = RETRY_MS;
       log.warn({ cause: errorFacts(error) }, "could not maintain the partitions; trying again in a minute");
@@ -117,10 +138,17 @@ async function earlierClock(pool: Pool): Promise<number> {
  * @param now milliseconds since 1970
  * @throws Error when the database is unavailable, or a lock was not free within 200 ms
  */
-export async function arrangePartitions(pool: Pool, now: number, retentionDays: number): Promise<void> {
+export async function arrangePartitions(
+  pool: Pool,
+  now: number,
+  retentionDays: number,
+  runDays: number = RUN_DAYS,
+): Promise<void> {
+  const retention: Retention = { usage: retentionDays, runs: runDays };
   for (const source of TABLES) {
     const { unit, expires } = source;
-    const oldest = now - (expires === true ? retentionDays : expires || Number.POSITIVE_INFINITY) * 86_400_000;
+    const days = typeof expires === "string" ? retention[expires] : expires || Number.POSITIVE_INFINITY;
+    const oldest = now - days * DAY_MS;
     const isOld = (start: Date) => after(unit, start, 1).getTime() <= oldest;
     const current = startOf(unit, new Date(now));
     const partitions = await partitionsOf(pool.query, source);
@@ -141,9 +169,10 @@ export async function arrangePartitions(pool: Pool, now: number, retentionDays: 
       }
     }
   }
+  await change(pool, (query) => query("delete from run_counts where day < $1", [new Date(now - DAY_MS)]));
   // Counters that no request has touched for longer than a period are found again in the tables of usage.
   await change(pool, (query) =>
-    query("delete from subject_periods where at < $1", [new Date(now - IDLE_DAYS * 86_400_000)]),
+    query("delete from subject_periods where at < $1", [new Date(now - IDLE_DAYS * DAY_MS)]),
   );
   // What a request holds does not count without its grant. A settlement that nothing could record leaves its row.
   await change(pool, (query) =>

@@ -201,7 +201,7 @@ function journalMetrics({ counter, watchGauge }: Metrics): Pick<Telemetry, "watc
 function selfMetrics(
   metrics: Metrics,
   errors: InternalErrors,
-): Pick<Telemetry, "watchLog" | "watchReferee" | "alertWait"> {
+): Pick<Telemetry, "watchLog" | "watchReferee" | "watchRuns" | "alertWait"> {
   const { watchCounter, watchGauge } = metrics;
   let alertWait = 0;
   const wait = "Longest time for which a workspace with a due alert has waited for an attempt to send it.";
@@ -216,6 +216,11 @@ function selfMetrics(
   watchCounter(["chorus_referee_answers_total", answers, "outcome"], (write) => {
     for (const [outcome, count] of Object.entries(graded() ?? {})) write({ outcome }, count);
   });
+  let left: Parameters<Telemetry["watchRuns"]>[0] = () => undefined;
+  const runs = "Runs that requests have left, by what became of them.";
+  watchCounter(["chorus_runs_total", runs, "outcome"], (write) => {
+    for (const [outcome, count] of Object.entries(left() ?? {})) write({ outcome }, count);
+  });
   let droppedLines = () => 0;
   const dropped = "Log lines that were dropped because the reader of the log was too slow.";
   watchCounter(["chorus_log_lines_dropped_total", dropped], (write) => write({}, droppedLines()));
@@ -225,6 +230,9 @@ function selfMetrics(
     },
     watchReferee(counts) {
       graded = counts;
+    },
+    watchRuns(counts) {
+      left = counts;
     },
     watchLog(lines) {
       droppedLines = lines;

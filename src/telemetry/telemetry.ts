@@ -82,6 +82,8 @@ export interface Telemetry {
   watchProcess(): void;
   /** @param counts returns what became of answers for the referee, or undefined without one; called at each scrape */
   watchReferee(counts: () => Readonly<Record<string, number>> | undefined): void;
+  /** @param counts returns what became of runs, or undefined if none are kept; called at each scrape */
+  watchRuns(counts: () => Readonly<Record<string, number>> | undefined): void;
   /** @param droppedLines returns the number of log lines that were dropped; called at each scrape */
   watchLog(droppedLines: () => number): void;
   /** Catches and counts errors of code that must not affect a request. */

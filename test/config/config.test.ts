@@ -68,6 +68,7 @@ test("returns the documented defaults for an empty environment", () => {
       levels: { medium: 0.22, high: 0.6 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
+      runs: { isOn: true, days: 30, perDay: 100_000 },
       retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
       connections: { public: 312, internal: 104, vendors: 416 },

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { abortedCalls, Cost } from "../../src/generate/costs.ts";
-import type { CallRecord } from "../../src/models/port/model.ts";
+import type { CallReport } from "../../src/models/port/model.ts";
 
-const CALL: CallRecord = {
+const CALL: CallReport = {
   model: "a",
+  vendor: "openai",
   tier: "fast",
+  startedAt: 0,
+  durationMs: 1,
   outcome: "ok",
   source: "reported",
   inputTokens: 10,

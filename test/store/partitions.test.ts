@@ -215,12 +215,12 @@ test("gives up waiting for a lock after a short time and succeeds in the next ro
 test("arranges partitions at the start, tolerates an unreachable database, and stops", async (t) => {
   const { pool } = await testDatabase(t);
   const log = createLog("silent");
-  const keeper = await keepPartitions(pool, { retentionDays: 400, log, clock: () => NOW });
+  const keeper = await keepPartitions(pool, { retentionDays: 400, runDays: 30, log, clock: () => NOW });
   assert.equal((await partitions(pool)).length, 14);
   await keeper.stop();
 
   const away = openPool("postgres://nobody@127.0.0.1:1/none");
-  const waiting = await keepPartitions(away, { retentionDays: 400, log });
+  const waiting = await keepPartitions(away, { retentionDays: 400, runDays: 30, log });
   await waiting.stop();
   await away.end();
 });

@@ -84,7 +84,8 @@ async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<vo
 }
 
 /** Tables that are distributed by workspace. Keys are not: each database has all keys and finds them by identifier. */
-const GROWING = /^(accounts|periods|grants|idempotency|bookings|settlement_log|generations|outcomes|usage|ledger)/;
+const GROWING =
+  /^(accounts|periods|grants|idempotency|bookings|settlement_log|generations|outcomes|runs|run_counts|usage|ledger)/;
 
 /** Lists the scans of a plan that do not search a primary key, or the grants of a replica, for one workspace. */
 function faults({ statement, scans }: Plan): string[] {
@@ -113,6 +114,8 @@ test("reads one workspace by primary keys, and one partition per table, at admis
       const at = new Date(NOW + n);
       await exchangeItems(client, n, at);
       await client.query("select end_grants('ws_7', $1)", [`r${n + 1}`]);
+      const run = { workspace_id: "ws_7", began_at: at, id: `gen_${n}`, record: {} };
+      await client.query("select keep_runs($1, 5)", [JSON.stringify([run])]);
     }
   });
   assert.deepEqual([...new Set(plans.flatMap(faults))], []);

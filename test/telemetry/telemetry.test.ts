@@ -15,6 +15,7 @@ async function figure(telemetry: Telemetry, line: string): Promise<number | unde
 test("docs/monitoring.md lists the metrics of the code with their types and labels", async () => {
   const telemetry = createTelemetry();
   telemetry.watchReferee(() => ({ graded: 1 }));
+  telemetry.watchRuns(() => ({ kept: 1 }));
   telemetry.request({
     transport: "rest",
     method: "generate",

@@ -520,6 +520,53 @@ export enum Outcome {
 export declare const OutcomeSchema: GenEnum<Outcome>;
 
 /**
+ * How a call of a model ended. More outcomes may be added.
+ *
+ * @generated from enum chorus.admin.v1.CallOutcome
+ */
+export enum CallOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: CALL_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It gave a whole completion.
+   *
+   * @generated from enum value: CALL_OUTCOME_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The model or its vendor failed.
+   *
+   * @generated from enum value: CALL_OUTCOME_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * It was silent for too long.
+   *
+   * @generated from enum value: CALL_OUTCOME_TIMED_OUT = 3;
+   */
+  TIMED_OUT = 3,
+
+  /**
+   * The service ended it, because the caller left, another result was there, or the time was up.
+   *
+   * @generated from enum value: CALL_OUTCOME_LEFT = 4;
+   */
+  LEFT = 4,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.CallOutcome.
+ */
+export declare const CallOutcomeSchema: GenEnum<CallOutcome>;
+
+/**
  * Who made a change.
  *
  * @generated from enum chorus.admin.v1.ActorKind
