@@ -20,7 +20,18 @@ const THRESHOLDS = [
     help: "This share of the last ten minutes has failed, of 20 requests or more.",
     ...PERCENT,
   },
+  {
+    name: "capShare",
+    label: "Cap used",
+    help: "A key, user or tag has used this share of a cap: once in each period.",
+    ...PERCENT,
+  },
 ] as const;
+
+/** At most 32 limits, as the service allows. */
+const LIMITS =
+  "\\s*((key|user|tag\\.[a-z0-9_.\\-]{1,32}):(credits|requests|input_tokens|output_tokens)" +
+  "_(per_day|per_week|per_month|total)[\\s,]*){0,32}";
 
 interface Props {
   /** The alerts in force; undefined if there are none. */
@@ -80,6 +91,7 @@ export function AlertsForm({ set, save, test, renew, remove }: Props) {
         />
       </Field>
       <Thresholds draft={draft} edit={edit} />
+      {draft.capShare.trim() !== "" && <CapLimits text={draft.capLimits} edit={(text) => edit("capLimits", text)} />}
       {!hasThreshold && <p class="help">Set at least one threshold.</p>}
       {error !== undefined && <FailureNote error={error} />}
       <div class="buttons start">
@@ -110,7 +122,7 @@ function WebhookHelp() {
 /** The fields of the thresholds. */
 function Thresholds({ draft, edit }: { draft: Draft; edit: (name: keyof Draft, text: string) => void }) {
   return (
-    <div class="cards">
+    <div class="cards four">
       {THRESHOLDS.map(({ name, label, help, unit, pattern, title }) => (
         <Field key={name} id={name} label={label} help={help}>
           <span class="affix">
@@ -131,6 +143,30 @@ function Thresholds({ draft, edit }: { draft: Draft; edit: (name: keyof Draft, t
         </Field>
       ))}
     </div>
+  );
+}
+
+/** The field that restricts alerts on caps to some of them. */
+function CapLimits({ text, edit }: { text: string; edit: (text: string) => void }) {
+  return (
+    <Field
+      id="cap-limits"
+      label="Only of these caps"
+      help="Limits as refusals name them, separated by commas; empty for every cap of a day, week, month or all time."
+    >
+      <input
+        id="cap-limits"
+        type="text"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="user:credits_per_day, tag.team:requests_total"
+        pattern={LIMITS}
+        title="Limits such as user:credits_per_day"
+        aria-describedby="cap-limits-help"
+        value={text}
+        onInput={(event) => edit(event.currentTarget.value)}
+      />
+    </Field>
   );
 }
 

@@ -17,7 +17,7 @@ import { alertsOf } from "./thresholds.ts";
 
 const EVERY_MS = 5000;
 
-const LEAD = "Events for your program when credit runs low, a spend limit is nearly used, or requests fail.";
+const LEAD = "Events for your program when credit runs low, a spend limit or a cap is nearly used, or requests fail.";
 const ALL_LEAD = "Events for your program when a workspace with requests in the last 15 minutes crosses a threshold.";
 
 type Calls = Client<typeof AlertService>;

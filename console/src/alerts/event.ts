@@ -22,10 +22,24 @@ export function eventOf(json: string): AlertEvent {
   return { title: TITLES[type] ?? type, text: textOf(data), workspace: data.workspace ?? "" };
 }
 
-function textOf({ alert, value, threshold }: { alert?: string; value?: number; threshold?: number }): string {
+interface Data {
+  readonly alert?: string;
+  readonly value?: number;
+  readonly threshold?: number;
+  /** Of an alert on a cap. */
+  readonly subject?: string;
+  readonly limit?: string;
+}
+
+function textOf({ alert, value, threshold, subject, limit }: Data): string {
   if (alert === undefined || value === undefined || threshold === undefined) return "";
   if (alert === "credit_left") return `${amount(value)} credits left, threshold ${amount(threshold)}`;
-  const figure = alert === "spend_share" ? "of a spend limit used" : "of requests failed";
+  const figure =
+    alert === "spend_share"
+      ? "of a spend limit used"
+      : alert === "cap_share"
+        ? `of ${limit} used by ${subject}`
+        : "of requests failed";
   return `${percentOf(Number(value.toFixed(3)))}\u00a0% ${figure}, threshold ${percentOf(threshold)}\u00a0%`;
 }
 

@@ -11,6 +11,10 @@ export interface Draft {
   readonly spendShare: string;
   /** Percentage. */
   readonly failureShare: string;
+  /** Percentage. */
+  readonly capShare: string;
+  /** Limits such as `user:credits_per_day`, separated by commas or spaces; empty for all. */
+  readonly capLimits: string;
 }
 
 /** The texts for the alerts in force, or empty ones. */
@@ -21,16 +25,23 @@ export function draftOf(alerts: Alerts | undefined): Draft {
     creditBelow: alerts?.creditBelow ?? "",
     spendShare: text(alerts?.spendShare),
     failureShare: text(alerts?.failureShare),
+    capShare: text(alerts?.capShare),
+    capLimits: alerts?.capLimits.join(", ") ?? "",
   };
 }
 
 /** The alerts for the texts of the form, which match the patterns of its controls. */
 export function alertsOf(draft: Draft): MessageInitShape<typeof AlertsSchema> {
-  const { webhookUrl, creditBelow, spendShare, failureShare } = draft;
+  const { webhookUrl, creditBelow, spendShare, failureShare, capShare, capLimits } = draft;
   return {
     webhookUrl: webhookUrl.trim(),
     creditBelow: creditBelow.trim(),
     ...(spendShare.trim() ? { spendShare: Number(spendShare) / 100 } : {}),
     ...(failureShare.trim() ? { failureShare: Number(failureShare) / 100 } : {}),
+    ...(capShare.trim() ? { capShare: Number(capShare) / 100, capLimits: limitsOf(capLimits) } : {}),
   };
+}
+
+function limitsOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((limit) => limit !== "");
 }
