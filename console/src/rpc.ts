@@ -2,6 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { CapService } from "../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
@@ -15,6 +16,7 @@ const transport = createConnectTransport({ baseUrl: "/console/rpc", interceptors
 /** The services for owners. `workspace` stays empty in every request, which means the workspace of the session. */
 export const activity = createClient(ActivityService, transport);
 export const alerts = createClient(AlertService, transport);
+export const caps = createClient(CapService, transport);
 export const credits = createClient(CreditService, transport);
 export const keys = createClient(KeyService, transport);
 export const usage = createClient(UsageService, transport);

@@ -21,17 +21,24 @@ export function usePager(of: string): Pager {
   };
 }
 
-/** @param next token of the next page; empty on the last one */
-export function PagerButtons({ pager, next }: { pager: Pager; next: string }) {
+interface Props {
+  pager: Pager;
+  /** Token of the next page; empty on the last one. */
+  next: string;
+  /** The buttons: lists by time have the newest entries first. */
+  words?: readonly [back: string, next: string];
+}
+
+export function PagerButtons({ pager, next, words: [back, more] = ["Newer", "Older"] }: Props) {
   if (pager.number === 1 && !next) return null;
   return (
     <nav class="pager table-foot" aria-label="Pages of the list">
       <button type="button" class="small" disabled={pager.number === 1} onClick={pager.back}>
-        Newer
+        {back}
       </button>
       <span>Page {pager.number}</span>
       <button type="button" class="small" disabled={!next} onClick={() => pager.next(next)}>
-        Older
+        {more}
       </button>
     </nav>
   );

@@ -1,0 +1,58 @@
+import { Plus } from "lucide";
+import { useState } from "preact/hooks";
+import type { Cap } from "../../../gen/chorus/admin/v1/caps_pb.js";
+import { ConfirmChange } from "../alerts/alert-dialogs.tsx";
+import { useLoad } from "../load.ts";
+import { Icon } from "../parts/icon.tsx";
+import { usePager } from "../parts/pager.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { caps } from "../rpc.ts";
+import { SetCap } from "./cap-form.tsx";
+import { isTemplate, listCaps, listCapsOf } from "./list.ts";
+import { nameOf } from "./words.ts";
+
+/**
+ * Loads caps, and sets and clears them.
+ * @param subject whose caps: such as `user:u-4711`, or `user:*` for those of all users
+ * @param whose the subject in words, such as "each user"
+ */
+export function useCaps(subject: string, whose: string) {
+  const pager = usePager(subject);
+  const [isSetting, setIsSetting] = useState(false);
+  const [cleared, clear] = useState<Cap>();
+  const list = useLoad(
+    (signal) =>
+      isTemplate(subject) ? listCaps(subject.slice(0, -1), pager.token, signal) : listCapsOf(subject, signal),
+    `${subject} ${pager.token}`,
+  );
+  const done = (sentence: string) => {
+    toast(sentence);
+    setIsSetting(false);
+    clear(undefined);
+    list.reload();
+  };
+  const button = (
+    <button type="button" class="small" onClick={() => setIsSetting(true)}>
+      <Icon of={Plus} />
+      Set a cap for {whose}
+    </button>
+  );
+  const dialogs = (
+    <>
+      {isSetting && <SetCap subject={subject} whose={whose} close={() => setIsSetting(false)} done={done} />}
+      {cleared && (
+        <ConfirmChange
+          title="Clear the cap?"
+          text={`It no longer limits ${cleared.subject}: ${nameOf(cleared.figure, cleared.period).toLowerCase()}.`}
+          action="Clear the cap"
+          run={async () => {
+            await caps.clearCap({ id: cleared.id });
+            done("Cleared the cap.");
+          }}
+          close={() => clear(undefined)}
+        />
+      )}
+    </>
+  );
+  return { list, pager, clear, button, dialogs };
+}
