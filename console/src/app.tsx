@@ -1,10 +1,9 @@
-import { Activity, Bell, ChartColumn, Gauge, KeyRound, Landmark, Play, ScrollText } from "lucide";
+import { Activity, Bell, ChartColumn, Gauge, KeyRound, Landmark, Play, ScrollText, Users } from "lucide";
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
 import { ActivityPage } from "./activity/activity-page.tsx";
 import { AlertsPage } from "./alerts/alerts-page.tsx";
 import { AuditPage } from "./audit/audit-page.tsx";
-import { KeysPage } from "./keys/keys-page.tsx";
 import { later } from "./later.tsx";
 import { LedgerPage } from "./ledger/ledger-page.tsx";
 import { LimitsPage } from "./limits/limits-page.tsx";
@@ -22,6 +21,7 @@ const PAGES = {
   activity: ["Activity", Activity],
   playground: ["Playground", Play],
   keys: ["Keys", KeyRound],
+  subjects: ["Users and tags", Users],
   limits: ["Limits and spend", Gauge],
   alerts: ["Alerts", Bell],
   ledger: ["Ledger", Landmark],
@@ -36,7 +36,8 @@ const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
     pathOf("playground"),
     async () => (await import("./playground/playground-page.tsx")).PlaygroundPage,
   ),
-  keys: KeysPage,
+  keys: later(pathOf("keys"), async () => (await import("./keys/keys-page.tsx")).KeysPage),
+  subjects: later(pathOf("subjects"), async () => (await import("./subjects/subjects-page.tsx")).SubjectsPage),
   limits: LimitsPage,
   alerts: () => <AlertsPage calls={alerts} />,
   ledger: LedgerPage,

@@ -44,6 +44,7 @@ const PAGES: Record<string, Scene> = {
   activity: { path: "/console/activity" },
   playground: { path: "/console/playground", act: ask },
   keys: { path: "/console/keys" },
+  subjects: { path: "/console/subjects" },
   limits: { path: "/console/limits" },
   alerts: { path: "/console/alerts" },
   ledger: { path: "/console/ledger" },
@@ -73,6 +74,16 @@ const STATES: Record<string, Scene> = {
     act: (page) => page.getByRole("button", { name: "09:24:41" }).click(),
   },
   "activity-empty": { path: "/console/activity", answers: NEW },
+  "subjects-one": { path: "/console/subjects?subject=user%3Au-4711" },
+  "subjects-export": {
+    path: "/console/subjects",
+    act: (page) => page.getByRole("button", { name: "Export" }).click(),
+  },
+  "subjects-cap": {
+    path: "/console/subjects",
+    act: (page) => page.getByRole("button", { name: "Set a cap for each user" }).click(),
+  },
+  "subjects-empty": { path: "/console/subjects", answers: NEW },
   "keys-create": { path: "/console/keys", act: (page) => page.getByRole("button", { name: "Create a key" }).click() },
   "keys-secret": { path: "/console/keys", act: createKey },
   "keys-revoke": {

@@ -1,5 +1,7 @@
+import { X } from "lucide";
 import { useState } from "preact/hooks";
 import { ExportButton } from "../parts/export-button.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PeriodPicker, periodOf } from "../parts/period.tsx";
@@ -37,6 +39,8 @@ export function ActivityPage() {
     keyId: query.get("key") ?? "",
     outcome: query.get("outcome") ?? "",
     level: query.get("level") ?? "",
+    user: query.get("user") ?? "",
+    tag: query.get("tag") ?? "",
   };
   return (
     <>
@@ -49,16 +53,30 @@ export function ActivityPage() {
       <div class="toolbar">
         <PeriodPicker period={period} />
         <KeyFilter keyId={filter.keyId} keyName={keyName} />
+        {filter.user && <Chip label="User" text={filter.user} remove={() => narrow({ user: undefined })} />}
+        {filter.tag && <Chip label="Tag" text={filter.tag} remove={() => narrow({ tag: undefined })} />}
         <Choice label="Outcome" value={filter.outcome} options={OUTCOMES} change={(outcome) => narrow({ outcome })} />
         <Choice label="Level" value={filter.level} options={LEVELS} change={(level) => narrow({ level })} />
       </div>
       <GenerationList
-        key={JSON.stringify([period.key, filter.keyId, filter.outcome, filter.level])}
+        key={JSON.stringify([period.key, { ...filter, period: undefined }])}
         filter={filter}
         opened={query.get("request") ?? ""}
         onFound={({ generations }) => setKeyName(generations[0]?.keyName ?? "")}
       />
     </>
+  );
+}
+
+/** A filter that a link has set. */
+function Chip({ label, text, remove }: { label: string; text: string; remove: () => void }) {
+  return (
+    <span class="chip filter">
+      {label}: <strong>{text}</strong>
+      <button type="button" class="quiet round" onClick={remove} aria-label={`Remove the filter: ${label}`}>
+        <Icon of={X} />
+      </button>
+    </span>
   );
 }
 

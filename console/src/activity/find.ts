@@ -21,6 +21,9 @@ export interface Filter {
   /** Word of an outcome, or the code of a failure. */
   readonly outcome: string;
   readonly level: string;
+  readonly user: string;
+  /** NAME=VALUE. */
+  readonly tag: string;
 }
 
 export interface Found {
@@ -44,6 +47,8 @@ export async function find(filter: Filter, pageToken: string, pageSize: number, 
     keyId: filter.keyId,
     ended: endedOf(filter.outcome),
     level: numberOf(EffortSchema, filter.level),
+    user: filter.user,
+    tag: filter.tag,
     pageSize,
   };
   let token = pageToken;

@@ -9,7 +9,7 @@ export interface ChartSeries {
   readonly label: string;
   /** One value per point; null if there is none. */
   readonly values: readonly (number | null)[];
-  readonly tone: "accent" | "second" | "third" | "bad";
+  readonly tone: "accent" | "second" | "third" | "fourth" | "fifth" | "rest" | "bad";
 }
 
 export interface ChartProps {

@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
@@ -19,6 +20,7 @@ import * as alerts from "./alerts.ts";
 import { answer, failure } from "./answer.ts";
 import * as records from "./records.ts";
 import * as service from "./service.ts";
+import * as subjects from "./subjects.ts";
 import * as traffic from "./traffic.ts";
 
 type Request = Record<string, unknown>;
@@ -34,9 +36,12 @@ export const USED: Answers = new Map([
   unary(WorkspaceService.method.getWorkspace, (request) => ({ workspace: service.workspaceOf(request.workspace) })),
   unary(WorkspaceService.method.getNextTier, () => account.nextTier),
   unary(UsageService.method.getQuotas, () => account.quotas),
-  unary(UsageService.method.getUsage, traffic.usage),
+  unary(UsageService.method.getUsage, subjects.usageOf),
   unary(UsageService.method.getPerformance, traffic.performance),
   unary(UsageService.method.listTopKeys, () => traffic.topKeys),
+  unary(UsageService.method.listTopSubjects, () => subjects.top),
+  unary(UsageService.method.listTagNames, () => ({ names: ["project", "team"] })),
+  unary(CapService.method.listCaps, () => ({ caps: subjects.caps })),
   unary(KeyService.method.listKeys, () => ({ keys: records.keys })),
   unary(KeyService.method.createKey, () => records.newKey),
   unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
@@ -64,6 +69,9 @@ export const NEW: Answers = new Map([
   unary(UsageService.method.getUsage, () => ({ usage: { totals: {} } })),
   unary(UsageService.method.getPerformance, () => ({ total: {} })),
   unary(UsageService.method.listTopKeys, () => ({})),
+  unary(UsageService.method.listTopSubjects, () => ({})),
+  unary(UsageService.method.listTagNames, () => ({})),
+  unary(CapService.method.listCaps, () => ({})),
   unary(KeyService.method.listKeys, () => ({})),
   unary(ActivityService.method.listGenerations, () => ({})),
   unary(ActivityService.method.listAudit, () => ({})),

@@ -25,11 +25,11 @@ function loadAt(at: number, step: number, end: number): number {
   return wave * (0.75 + 0.5 * noise(at / HOUR)) * Math.min(1, (end - at) / step);
 }
 
-/** Usage that depends on the time only. */
-export function usage(request: Request): MessageInitShape<typeof GetUsageResponseSchema> {
+/** Usage that depends on the time only. @param part of the requests that are counted, 0 to 1 */
+export function usage(request: Request, part = 1): MessageInitShape<typeof GetUsageResponseSchema> {
   const { starts, step, end } = stepsOf(request);
   const series = starts.map((at) => {
-    const requests = Math.round(loadAt(at, step, end) * (step / HOUR) * 1300);
+    const requests = Math.round(loadAt(at, step, end) * (step / HOUR) * 1300 * part);
     return {
       start: timestampFromMs(at),
       requests: BigInt(requests),
