@@ -4,12 +4,14 @@ import { FailureNote } from "./parts/failure-note.tsx";
 import { Skeleton } from "./parts/skeleton.tsx";
 
 /**
- * A page whose code is loaded when it is first shown.
- * @param address path of the page. If the browser opens it, the code is loaded at once, while the session is looked up
+ * A page, or a part of one, whose code is loaded when it is first shown.
+ * @param address path of the page. If the browser opens it, the code is loaded at once, while the session is looked up;
+ * undefined for a part
  */
-export function later(address: string, load: () => Promise<FunctionComponent>): FunctionComponent {
+export function later(address: string | undefined, load: () => Promise<FunctionComponent>): FunctionComponent {
   let loaded: FunctionComponent | undefined;
-  const early = withoutSlash(location.pathname) === withoutSlash(address) ? load() : undefined;
+  const isOpen = address !== undefined && withoutSlash(location.pathname) === withoutSlash(address);
+  const early = isOpen ? load() : undefined;
   // An error is shown with the page.
   early?.then(
     (Page) => (loaded = Page),

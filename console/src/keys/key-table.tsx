@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { Pencil } from "lucide";
+import { Gauge, Pencil } from "lucide";
 import { type Key, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { ago, columnAmount, count, day, timeText } from "../format.ts";
@@ -10,12 +10,13 @@ import { pathOf } from "../route.ts";
 
 interface Props {
   keys: readonly Key[];
+  showCaps: (key: Key) => void;
   rename: (key: Key) => void;
   revoke: (key: Key) => void;
 }
 
 /** Keys with their usage of the last 30 days. */
-export function KeyTable({ keys, rename, revoke }: Props) {
+export function KeyTable({ keys, ...actions }: Props) {
   const columns: Column<Key>[] = [
     { title: "Name", class: "name", cell: (key) => <Name of={key} /> },
     { title: "Scopes", cell: (key) => <Scopes of={key} /> },
@@ -23,7 +24,7 @@ export function KeyTable({ keys, rename, revoke }: Props) {
     { title: "Last used", cell: ({ use }) => <LastUsed at={use?.lastUsedAt} /> },
     { title: "Requests, 30 days", figure: true, cell: (key) => <Requests of={key} /> },
     { title: "Credits, 30 days", figure: true, cell: ({ use }) => columnAmount(use?.credits || "0") },
-    { title: "", class: "actions", cell: (key) => <Actions of={key} rename={rename} revoke={revoke} /> },
+    { title: "", class: "actions", cell: (key) => <Actions of={key} {...actions} /> },
   ];
   return (
     <DataTable
@@ -92,11 +93,20 @@ function Expiry({ of: key }: { of: Key }) {
   return <>{day(key.expiresAt) || <span class="soft">never</span>}</>;
 }
 
-function Actions({ of: key, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
+function Actions({ of: key, showCaps, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
   if (key.console || key.revokedAt) return null;
   const name = key.name || "Unnamed";
   return (
     <span>
+      <button
+        type="button"
+        class="quiet round"
+        onClick={() => showCaps(key)}
+        aria-label={`Caps of ${name}`}
+        title="Caps"
+      >
+        <Icon of={Gauge} />
+      </button>
       <button
         type="button"
         class="quiet round"

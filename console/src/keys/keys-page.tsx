@@ -1,6 +1,7 @@
 import { KeyRound, Plus } from "lucide";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { CapCard } from "../caps/cap-card.tsx";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -8,18 +9,20 @@ import { Icon } from "../parts/icon.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
+import { Search } from "../parts/search.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { keys } from "../rpc.ts";
 import { CreateKey } from "./create-key.tsx";
+import { KeyCaps } from "./key-caps.tsx";
 import { KeyTable } from "./key-table.tsx";
 import { RenameKey } from "./rename-key.tsx";
 import { RevokeKey } from "./revoke-key.tsx";
 
-type Open = { what: "create" } | { what: "rename" | "revoke"; key: Key } | undefined;
+type Open = { what: "create" } | { what: "caps" | "rename" | "revoke"; key: Key } | undefined;
 
-/** Creates, finds, renames and revokes keys. */
+/** Creates, finds, renames, caps and revokes keys. */
 export function KeysPage() {
   const { query } = useRoute();
   const search = query.get("search") ?? "";
@@ -50,7 +53,7 @@ export function KeysPage() {
         </button>
       </PageHead>
       <div class="toolbar">
-        <Search search={search} />
+        <Search value={search} placeholder="Find by name or secret" />
         <label class="check">
           <input
             type="checkbox"
@@ -69,6 +72,7 @@ export function KeysPage() {
               ) : (
                 <KeyTable
                   keys={page}
+                  showCaps={(key) => setOpen({ what: "caps", key })}
                   rename={(key) => setOpen({ what: "rename", key })}
                   revoke={(key) => setOpen({ what: "revoke", key })}
                 />
@@ -78,6 +82,8 @@ export function KeysPage() {
           )}
         </Pending>
       </Card>
+      <CapCard title="Caps of keys" subject="key:*" whose="each key" names={namesOf(list.data?.keys ?? [])} />
+      {open?.what === "caps" && <KeyCaps of={open.key} close={close} />}
       {open?.what === "create" && <CreateKey close={close} done={done} created={list.reload} />}
       {open?.what === "rename" && <RenameKey of={open.key} close={close} done={done} />}
       {open?.what === "revoke" && <RevokeKey of={open.key} close={close} done={done} />}
@@ -85,25 +91,8 @@ export function KeysPage() {
   );
 }
 
-/** Searches after a pause in typing. */
-function Search({ search }: { search: string }) {
-  const [text, setText] = useState(search);
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      if (text.trim() !== search) narrow({ search: text.trim() || undefined });
-    }, 250);
-    return () => clearTimeout(timer);
-  }, [text, search]);
-  return (
-    <input
-      type="search"
-      aria-label="Find"
-      placeholder="Find by name or secret"
-      maxLength={200}
-      value={text}
-      onInput={(event) => setText(event.currentTarget.value)}
-    />
-  );
+function namesOf(page: readonly Key[]): ReadonlyMap<string, string> {
+  return new Map(page.map(({ id, name, prefix }) => [`key:${id}`, name || `${prefix}…`]));
 }
 
 function NoKeys({ search }: { search: string }) {

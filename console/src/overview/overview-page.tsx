@@ -1,4 +1,5 @@
 import { RefreshCw } from "lucide";
+import { later } from "../later.tsx";
 import { type Loaded, useLoad } from "../load.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -8,11 +9,21 @@ import { boundsOf, intervalOf, type Period, PeriodPicker, periodOf, previousOf }
 import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { usage, workspaces } from "../rpc.ts";
+import { groupOf } from "../subjects/group.ts";
+import { GroupPicker } from "../subjects/group-picker.tsx";
 import { Balance } from "./balance.tsx";
 import { Charts, Failures } from "./charts.tsx";
 import { NearLimits } from "./near-limits.tsx";
 import { type Figures, UsageStats } from "./stats.tsx";
 import { TopKeys } from "./top-keys.tsx";
+
+const GROUPS = [
+  ["", "Not split"],
+  ["key", "By key"],
+  ["user", "By user"],
+] as const;
+
+const ByGroup = later(undefined, async () => (await import("./by-group.tsx")).ByGroup);
 
 const EVERY_MS = 15_000;
 
@@ -23,7 +34,8 @@ const MOST_LATENCY_MS = 91 * 86_400_000;
 export function OverviewPage() {
   const { query } = useRoute();
   const period = periodOf(query);
-  const keyId = query.get("key") ?? "";
+  const group = groupOf(query.get("by"));
+  const keyId = group ? "" : (query.get("key") ?? "");
 
   const standing = useLoad(
     async (signal) => {
@@ -51,7 +63,8 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title="Overview">
-        <KeyFilter keyId={keyId} keyName={keyName} />
+        <GroupPicker group={group} options={GROUPS} />
+        {!group && <KeyFilter keyId={keyId} keyName={keyName} />}
         <PeriodPicker period={period} />
         <button type="button" aria-label="Refresh" title="Refresh" onClick={refresh}>
           <Icon of={RefreshCw} />
@@ -64,10 +77,12 @@ export function OverviewPage() {
           <NearLimits quotas={standing.data?.quotas} />
         </div>
       )}
-      {isShown(figures) && <Usage figures={figures} before={before.data} period={period} />}
+      {isShown(figures) && (
+        <Usage figures={figures} before={before.data} period={period} isSplit={group !== undefined} />
+      )}
       <div class="lower">
         {isShown(figures) && <Failures figures={figures.data} period={period} />}
-        {isShown(top) && <TopKeys top={top} chosen={keyId} />}
+        {!group && isShown(top) && <TopKeys top={top} chosen={keyId} />}
       </div>
     </>
   );
@@ -82,14 +97,16 @@ interface UsageProps {
   figures: Loaded<Figures>;
   before: Figures | undefined;
   period: Period;
+  isSplit: boolean;
 }
 
-function Usage({ figures: { data, loading }, before, period }: UsageProps) {
+function Usage({ figures: { data, loading }, before, period, isSplit }: UsageProps) {
   return (
     <div class="pending" aria-busy={loading}>
       <UsageStats figures={data} before={before} />
-      {data && <Charts figures={data} period={period} />}
-      {!data && (
+      {isSplit && <ByGroup />}
+      {!isSplit && data && <Charts figures={data} period={period} />}
+      {!isSplit && !data && (
         <div class="charts">
           {["requests", "spend", "tokens", "latency"].map((name) => (
             <div key={name} class="card">
