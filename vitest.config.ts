@@ -19,8 +19,8 @@ export const common = {
   // Node runs the sources without a transform, as in production.
   experimental: { viteModuleRunner: false, nodeLoader: false },
   // Bounds for a test that hangs; a busy machine may be slow.
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
 };
 
 /** Installs the packages of foreign clients, and starts Postgres when a test needs it. */
