@@ -31,10 +31,15 @@ interface InvitationRow {
  * Creates a link that makes one person a member. As in a sign-in link, the secret is in the fragment of the path, which
  * browsers do not send.
  */
-export function inviteMember(pool: Pool, clock: Clock): MemberAdmin["inviteMember"] {
+export function inviteMember(pool: Pool, clock: Clock, hasProvider: boolean): MemberAdmin["inviteMember"] {
   return async ({ workspace, role: number, note }, actor) => {
     const role = readRole(number);
     checkLabel("note", note);
+    if (!hasProvider) {
+      const message =
+        "Nobody can sign in to use an invitation. Configure an OpenID provider first (CHORUS_OIDC_ISSUER).";
+      throw invalid("workspace", message);
+    }
     const secret = createSecret("in_");
     const now = new Date(clock());
     const row = {

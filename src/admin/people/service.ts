@@ -13,7 +13,6 @@ import { COLUMNS, type MemberAdmin, type MemberRow, memberMessage, readRole } fr
  * @param hasProvider whether people can sign in
  */
 export function createMemberAdmin(pool: Pool, hasProvider: boolean, clock: Clock): MemberAdmin {
-  const invite = inviteMember(pool, clock);
   return {
     async listMembers({ workspace, pageSize, pageToken }, actor) {
       const size = sizeOfPage(pageSize);
@@ -29,12 +28,7 @@ export function createMemberAdmin(pool: Pool, hasProvider: boolean, clock: Clock
       return { members: rows.map(memberMessage), nextPageToken, invitations };
     },
 
-    async inviteMember(request, actor) {
-      if (hasProvider) return invite(request, actor);
-      const message =
-        "Nobody can sign in to use an invitation. Configure an OpenID provider first (CHORUS_OIDC_ISSUER).";
-      throw invalid("workspace", message);
-    },
+    inviteMember: inviteMember(pool, clock, hasProvider),
 
     withdrawInvitation: withdrawInvitation(pool),
 

@@ -65,6 +65,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
         "chorus.admin.v1.ActivityService",
         "chorus.admin.v1.OperationsService",
         "chorus.admin.v1.AlertService",
+        "chorus.admin.v1.MemberService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",
         "grpc.reflection.v1alpha.ServerReflection",
@@ -130,7 +131,7 @@ describe.for(VERSIONS)("$typeName", (service) => {
     assert.deepEqual(field.value.extensionNumber, [51234]);
     assert.deepEqual(
       method?.case === "allExtensionNumbersResponse" && method.value.extensionNumber.toSorted(),
-      [51235, 72295728],
+      [51235, 51236, 72295728],
     );
     assert.deepEqual(none?.case === "allExtensionNumbersResponse" && none.value.extensionNumber, []);
   });

@@ -55,7 +55,7 @@ async function serveEcho(t: Lifetime) {
   );
   const { url } = await serveRpc(t, {
     ...{ workspaces: admin, credits: admin, keys: admin, usage: admin },
-    ...{ activity: admin, operations: admin, alerts: admin, caps: admin },
+    ...{ activity: admin, operations: admin, alerts: admin, caps: admin, members: admin },
     generation: {
       async generateWhole(request, { notices }) {
         seen.request = request as GenerateRequest;
