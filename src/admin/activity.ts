@@ -3,21 +3,18 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type ActivityService,
   ActorKindSchema,
-  AnswerShapeSchema,
-  type Generation,
-  type GenerationSchema,
   type ListGenerationsRequest,
   type ListGenerationsResponseSchema,
-  Outcome,
   OutcomeSchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
-import { EffortSchema, FinishReasonSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { EffortSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum } from "../contract/json-names.ts";
-import { checkUser, type Tags } from "../contract/subjects.ts";
+import { checkUser } from "../contract/subjects.ts";
 import type { Pool } from "../store/pool.ts";
+import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
+import { createGetRun, type ReadyRuns } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
-import { amountText } from "./shared/amount.ts";
 import { WHOLE_SERVICE } from "./shared/audit.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
@@ -28,30 +25,10 @@ import { findWorkspace } from "./workspaces/workspace.ts";
 
 type ActivityAdmin = Admin<typeof ActivityService>;
 
-/** Lists the requests and the audit log of a workspace, for operators and its members. */
-export function createActivityAdmin(pool: Pool): ActivityAdmin {
-  return { listGenerations: listGenerations(pool), listAudit: listAudit(pool) };
+/** Lists and shows the requests, and lists the audit log of a workspace, for operators and its members. */
+export function createActivityAdmin(pool: Pool, ready: ReadyRuns): ActivityAdmin {
+  return { listGenerations: listGenerations(pool), getRun: createGetRun(pool, ready), listAudit: listAudit(pool) };
 }
-
-type GenerationRow = Pick<Generation, "id" | "requestId" | "keyId" | "keyName" | "streamed" | "user"> &
-  Pick<Generation, "inputTokens" | "outputTokens" | "cachedTokens" | "latencyMs"> & {
-    /** Time of admission. */
-    at: Date;
-    micros: bigint;
-    shape: string;
-    effort: string;
-    level: string;
-    /** Charge in millionths of a credit. */
-    charged: bigint;
-    /** `ok`, `cut_short`, `caller_gone` or the kind of the failure. */
-    outcome: string;
-    finishReason: string | null;
-    /** Calls of models, retries included; null if it is not known. */
-    modelCalls: number | null;
-    /** Score of the recorded outcome, 0 to 1; null without one. */
-    score: number | null;
-    tags: Tags | null;
-  };
 
 interface Search {
   /** Number of rows searched. */
@@ -62,7 +39,7 @@ interface Search {
 }
 
 /** When nothing was found, there is one row that states the extent of the search. */
-type FoundRow = Search & (GenerationRow | { micros: null });
+type FoundRow = Search & ((GenerationRow & { micros: bigint }) | { micros: null });
 
 /** Most rows to search for one page when no index covers the filter. Searching them takes about 20 ms. */
 const MAX_SEARCHED = 10_000;
@@ -99,11 +76,7 @@ function listGenerations(pool: Pool): ActivityAdmin["listGenerations"] {
          select count(*) as searched, (array_agg(micros || ' ' || id order by created_at, id))[1] as place,
            min(created_at) as down_to
          from searched)
-       select e.searched, e.place as edge, e.down_to, f.micros, f.id, f.request_id as "requestId", f.created_at as at,
-         f.key_id as "keyId", coalesce(k.name, '') as "keyName", f.streamed, f.shape, f.effort, f.level,
-         f.input_tokens as "inputTokens", f.output_tokens as "outputTokens", f.cached_tokens as "cachedTokens",
-         f.credits_micro as charged, f.latency_ms as "latencyMs", f.outcome, f.finish_reason as "finishReason",
-         f.model_calls as "modelCalls", o.score, coalesce(f.end_user, '') as "user", f.tags
+       select e.searched, e.place as edge, e.down_to, f.micros, ${COLUMNS}
        from edge e left join found f on true
          left join outcomes o on o.workspace_id = $1 and o.created_at = f.created_at and o.id = f.id
          left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
@@ -197,26 +170,6 @@ function pageOfFound(
   const [search] = rows;
   if (!search?.edge || !search.down_to || Number(search.searched) < limit) return { generations };
   return { generations, nextPageToken: pageToken(search.edge), searchedTo: timestampFromDate(search.down_to) };
-}
-
-function generationMessage(row: GenerationRow): MessageInitShape<typeof GenerationSchema> {
-  const { at, charged, shape, effort, level, outcome, finishReason, modelCalls, score, tags, ...rest } = row;
-  // The store keeps the code of a failure in place of an outcome.
-  const known = numberOf(OutcomeSchema, outcome);
-  return {
-    ...rest,
-    at: timestampFromDate(at),
-    shape: numberOf(AnswerShapeSchema, shape),
-    effort: numberOf(EffortSchema, effort),
-    level: numberOf(EffortSchema, level),
-    credits: amountText(charged),
-    outcome: known || Outcome.FAILED,
-    failureCode: known ? "" : outcome,
-    finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
-    ...(modelCalls === null ? {} : { modelCalls }),
-    ...(score === null ? {} : { score }),
-    ...(tags ? { tags } : {}),
-  };
 }
 
 interface AuditRow {

@@ -1,4 +1,9 @@
-import type { MetricsRequest, QuotasRequest, RecordOutcomeRequest } from "../../gen/chorus/v1/generation_pb.js";
+import type {
+  GetGenerationRequest,
+  MetricsRequest,
+  QuotasRequest,
+  RecordOutcomeRequest,
+} from "../../gen/chorus/v1/generation_pb.js";
 import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
 import type { OidcConfig } from "../config/oidc.ts";
@@ -19,6 +24,7 @@ import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { createPeople } from "./people/people.ts";
 import { createMemberAdmin } from "./people/service.ts";
+import { getGeneration } from "./runs.ts";
 import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
@@ -49,6 +55,8 @@ export interface AdminParts {
   report(workspaceId: string): Promise<void>;
   /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
   postLog(workspaceId: string | undefined): Promise<void>;
+  /** Stores the runs that wait on this replica. Absent: none are kept. */
+  flushRuns?(): Promise<void>;
   readonly clock?: Clock;
   /** The provider through which people sign in, and the log for its failures; undefined: there is none. */
   readonly oidc?: { readonly config: OidcConfig; readonly log: Log } | undefined;
@@ -64,12 +72,15 @@ export function createAdminServices(parts: AdminParts) {
   const operatorSessions = createOperatorSessions(pool, clock);
   const quotas = createQuotas(pool, report, parts.clock);
   // Figures include each answer that was delivered before they are read.
+  const runs = { post: postLog, flush: async () => parts.flushRuns?.() };
   const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
   return {
     /** Authenticates an operator or owner token and checks its rights. */
     authorizeActor: tokens.authenticate,
     recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
+    getGeneration: (request: GetGenerationRequest, { workspaceId }: Caller) =>
+      shares.run(workspaceId, () => getGeneration(pool, runs, request, workspaceId)),
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
         if (user !== "") checkUser("user", user);
@@ -86,7 +97,7 @@ export function createAdminServices(parts: AdminParts) {
     caps: posted(createCapAdmin(pool, parts.clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
-    activity: posted(createActivityAdmin(pool)),
+    activity: posted(createActivityAdmin(pool, runs)),
     operations: posted(createOperationsAdmin(pool, parts.models)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     members: shared(shares, createMemberAdmin(pool, parts.oidc !== undefined, clock)),

@@ -6,6 +6,7 @@ import { type AnswerStream, answerStream } from "./stream.ts";
 import type {
   GenerateRequest,
   Generation,
+  GenerationRun,
   Metrics,
   MetricsRequest,
   Outcome,
@@ -29,6 +30,8 @@ export type {
   FinishReason,
   GenerateRequest,
   Generation,
+  GenerationRun,
+  GenerationStatus,
   IntelligenceTrace,
   Message,
   Metrics,
@@ -112,6 +115,13 @@ export interface Chorus {
    * @throws ChorusError; `not_found` for an answer that the workspace does not have, or that is older
    */
   recordOutcome(id: string, outcome: Outcome, options?: CallOptions): Promise<RecordedOutcome>;
+  /**
+   * Shows how a request of the workspace was answered: its end, tokens and credits, and while that is kept, the
+   * Intelligence Trace. Needs a key with the scope `metrics`.
+   * @param id of the answer, such as `generation.id` or `done.id`
+   * @throws ChorusError; `not_found` for a request that the workspace does not have
+   */
+  getGeneration(id: string, options?: CallOptions): Promise<GenerationRun>;
   /** Limits of the key's workspace and their use. Needs a key with the scope `metrics`. @throws ChorusError */
   quotas(options?: QuotasOptions): Promise<Quotas>;
   /** Usage over a period. Needs a key with the scope `metrics`. @throws ChorusError */
@@ -135,6 +145,8 @@ export function createChorus(options: ChorusOptions): Chorus {
       const path = `/v1/generations/${encodeURIComponent(id)}/outcome`;
       return sendForJson(settings, { path, body: JSON.stringify(outcome) }, signal);
     },
+    getGeneration: (id, { signal } = {}) =>
+      sendForJson(settings, { path: `/v1/generations/${encodeURIComponent(id)}` }, signal),
     quotas: ({ signal, user } = {}) => sendForJson(settings, { path: `/v1/quotas${query({ user })}` }, signal),
     metrics: (request = {}, { signal } = {}) => sendForJson(settings, { path: `/v1/metrics${query(request)}` }, signal),
   };

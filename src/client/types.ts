@@ -276,6 +276,38 @@ export interface RecordedOutcome {
   recorded_at: string;
 }
 
+/** How a request ended; `failed` has a `failure_code`. */
+export type GenerationStatus = "ok" | "cut_short" | "caller_gone" | "failed";
+
+/** How a request was answered. It has no text of the prompt or the answer. */
+export interface GenerationRun {
+  /** Prefix `gen_`. */
+  id: string;
+  /** Prefix `req_`. */
+  request_id: string;
+  /** RFC 3339. Time of admission. */
+  created_at: string;
+  status: Open<GenerationStatus>;
+  /** For example `upstream_failed`. */
+  failure_code?: string;
+  streamed: boolean;
+  /** As requested. */
+  effort: Open<Effort>;
+  /** Time from the arrival of the request to its end, in milliseconds. */
+  latency_ms: number;
+  usage: Usage;
+  /** Omitted if there was no answer. */
+  finish_reason?: Open<FinishReason>;
+  /** Messages that depend on the request are not kept. */
+  notices: Notice[];
+  /** Omitted if how the answer was made is not kept, or not any more. */
+  intelligence_trace?: IntelligenceTrace;
+  user?: string;
+  tags: Record<string, string>;
+  /** Score of the recorded outcome, 0 to 1; for seven days. */
+  score?: number;
+}
+
 /** A limit and its use. `limit` and `remaining` are null if there is no limit. */
 export interface Quota {
   limit: number | null;

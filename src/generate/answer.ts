@@ -4,12 +4,12 @@ import { StreamGenerateResponse_ToolCallSchema } from "../../gen/chorus/v1/gener
 import { answer, type Engine, type EngineEvent, type Question } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
+import { stepMessage } from "../runs/trace-message.ts";
 import type { Search } from "../search/search.ts";
 import { tracedParts } from "../telemetry/tracing.ts";
 import { searchNotices } from "./notices.ts";
 import type { Progress } from "./progress.ts";
 import type { GenerateEvent } from "./request-context.ts";
-import { stepMessage } from "./response.ts";
 
 /** The events that are known before the answer begins. */
 export function openingEvents({ streamed, choice, checked, trace }: Progress): GenerateEvent[] {

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Notice, NoticeSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { NOTICE_TEXTS } from "../contract/notice-texts.ts";
 import type { Searched } from "../engine/grounding.ts";
 
 /** @param field path of the request field that the notice is about */
@@ -7,22 +8,17 @@ export function notice(code: string, message: string, field?: string): Notice {
   return create(NoticeSchema, { code, message, ...(field === undefined ? {} : { field }) });
 }
 
-export const OFFLINE = notice(
-  "offline_models",
-  "No vendor is configured. The built-in offline models answered; they only extract and calculate.",
-);
+function fixed(code: keyof typeof NOTICE_TEXTS, field?: string): Notice {
+  return notice(code, NOTICE_TEXTS[code], field);
+}
 
-export const CUT_SHORT = notice("cut_short", "The service cut the answer short. It is not charged.");
+export const OFFLINE = fixed("offline_models");
 
-export const CONTENT_FILTERED = notice(
-  "content_filtered",
-  "A safety filter of the model ended the answer early. It is not charged.",
-);
+export const CUT_SHORT = fixed("cut_short");
 
-export const EFFORT_LOWERED = notice(
-  "effort_lowered",
-  "A budget of this key, user or tag is used up. The request was answered with the effort low.",
-);
+export const CONTENT_FILTERED = fixed("content_filtered");
+
+export const EFFORT_LOWERED = fixed("effort_lowered");
 
 /** Notices about the outcome of a web search. */
 export function searchNotices(searched: Searched): Notice[] {
@@ -36,8 +32,8 @@ export function searchNotices(searched: Searched): Notice[] {
     case "nothing":
       return searchNotice("web_search_sources", "The web search found nothing that the answer could use.");
     case "failed":
-      return searchNotice("web_search_failed", "The web could not be searched. The answer was made without it.");
+      return [fixed("web_search_failed", "web_search")];
     case "unavailable":
-      return searchNotice("web_search_unavailable", "No web search is configured. The answer was made without it.");
+      return [fixed("web_search_unavailable", "web_search")];
   }
 }

@@ -1,27 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  Effort,
   FinishReasonSchema,
   type GenerateResponse,
   GenerateResponseSchema,
-  type IntelligenceTrace,
-  IntelligenceTraceSchema,
-  StepKindSchema,
-  StepOutcomeSchema,
-  StepRoleSchema,
   type StreamGenerateResponse_Done,
   StreamGenerateResponse_DoneSchema,
   type StreamGenerateResponse_ToolCall,
   StreamGenerateResponse_ToolCallSchema,
-  type TraceStep,
-  TraceStepSchema,
   UsageSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import type { Settlement } from "../admission/lease.ts";
 import { numberOf } from "../contract/json-names.ts";
-import type { Level } from "../contract/terms.ts";
 import type { Finish } from "../engine/answer.ts";
-import type { TimedStep, Trace } from "../engine/trace.ts";
+import type { Trace } from "../engine/trace.ts";
+import { type Traced, traceMessage } from "../runs/trace-message.ts";
 import type { TotalCost } from "./costs.ts";
 import type { Progress } from "./progress.ts";
 import type { GenerateEvent, RequestContext } from "./request-context.ts";
@@ -70,7 +62,7 @@ export function doneMessage(
     finishReason: numberOf(FinishReasonSchema, finishWord(finish)),
     notices,
     ...structuredOf(checked, finish),
-    ...(checked.trace && trace ? { intelligenceTrace: traceMessage(trace, choice.level, choice.reasons, cost) } : {}),
+    ...(checked.trace && trace ? { intelligenceTrace: traceMessage(tracedOf(trace, choice, cost)) } : {}),
   });
 }
 
@@ -96,30 +88,8 @@ function structuredOf(
   };
 }
 
-const LEVELS: Record<Level, Effort> = { low: Effort.LOW, medium: Effort.MEDIUM, high: Effort.HIGH };
-
-/** The Intelligence Trace of a response. It names roles, never models or vendors. */
-function traceMessage(trace: Trace, level: Level, reasons: string[], cost: TotalCost): IntelligenceTrace {
-  const { agreement, ...totals } = trace.totals();
-  return create(IntelligenceTraceSchema, {
-    intelligenceLevel: LEVELS[level],
-    reasons,
-    models: cost.models,
-    ...(agreement === undefined ? {} : { agreement }),
-    ...totals,
-    internalInputTokens: BigInt(cost.inputTokens),
-    internalOutputTokens: BigInt(cost.outputTokens),
-    steps: trace.steps.map(stepMessage),
-  });
-}
-
-export function stepMessage({ kind, role, durationMs, outcome, detail, ...step }: TimedStep): TraceStep {
-  return create(TraceStepSchema, {
-    ...step,
-    kind: numberOf(StepKindSchema, kind),
-    role: numberOf(StepRoleSchema, role),
-    ...(durationMs === undefined ? {} : { durationMs }),
-    ...(outcome === undefined ? {} : { outcome: numberOf(StepOutcomeSchema, outcome) }),
-    ...(detail === undefined ? {} : { detail }),
-  });
+function tracedOf(trace: Trace, { level, reasons }: Progress["choice"], cost: TotalCost): Traced {
+  const { agreement } = trace.totals();
+  const tokens = { inputTokens: BigInt(cost.inputTokens), outputTokens: BigInt(cost.outputTokens) };
+  return { level, reasons, steps: trace.steps, agreement, models: cost.models, ...tokens };
 }

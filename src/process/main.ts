@@ -188,6 +188,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     report: admission.report,
     oidc: config.oidc && { config: config.oidc, log: context.log },
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
+    flushRuns: async () => runs?.flush(),
   });
   const models = () => generation().engine.models;
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);

@@ -16,6 +16,7 @@ export interface RequestEnd {
     | "count_tokens"
     | "models"
     | "outcome"
+    | "generation"
     | "quotas"
     | "metrics"
     | "admin"

@@ -9,7 +9,15 @@ export const CALLER: Caller = {
   scopes: ["generate", "metrics"],
 };
 
-type Functions = "authorize" | "authorizeActor" | "recordOutcome" | "quotas" | "metrics" | "ready" | "draining";
+type Functions =
+  | "authorize"
+  | "authorizeActor"
+  | "recordOutcome"
+  | "getGeneration"
+  | "quotas"
+  | "metrics"
+  | "ready"
+  | "draining";
 export type SomeServices = Partial<Pick<Services, Functions>> & {
   [K in Exclude<keyof Services, Functions>]?: Partial<Services[K]>;
 };
@@ -25,6 +33,7 @@ export function servicesWith(given: SomeServices): Services {
     authorizeActor: async () => ({ kind: "operator", id: "tok_test" }),
     generation: absent,
     recordOutcome: absent,
+    getGeneration: absent,
     quotas: absent,
     metrics: absent,
     workspaces: absent,

@@ -107,6 +107,7 @@ describe("a service with a trace collector", () => {
       "http.response.status_code": 200,
       "chorus.request_id": response.headers.get("x-request-id"),
       "chorus.generation_id": answer.id,
+      "gen_ai.response.id": answer.id,
       "chorus.level": "low",
       "chorus.outcome": "ok",
       "chorus.input_tokens": answer.usage.input_tokens,

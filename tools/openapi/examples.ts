@@ -312,6 +312,32 @@ export const REQUEST_EXAMPLES: Readonly<Record<string, Schema>> = {
   },
 };
 
+const RUN = {
+  ...IDS,
+  created_at: "2026-03-14T09:26:53.589Z",
+  status: "ok",
+  streamed: false,
+  effort: "auto",
+  latency_ms: 412,
+  usage: USAGE,
+  finish_reason: "stop",
+  notices: [],
+  intelligence_trace: {
+    intelligence_level: "low",
+    reasons: ["a calculation"],
+    models: 1,
+    escalations: 0,
+    dropped_members: 0,
+    repairs: 0,
+    searches: 0,
+    internal_input_tokens: 31,
+    internal_output_tokens: 3,
+    steps: [{ id: 1, kind: "answer", role: "fast", started_ms: 2, duration_ms: 405, outcome: "ok" }],
+  },
+  user: "user-4711",
+  tags: { project: "search" },
+};
+
 /** Examples of answers, by the local name of the RPC. */
 export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
   generate: ANSWERS,
@@ -319,6 +345,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, Schema>> = {
   recordOutcome: {
     outcome: { value: { generation_id: IDS.id, score: 1, recorded_at: "2026-03-14T09:26:53.589Z" } },
   },
+  getGeneration: { generation: { value: RUN } },
   quotas: { quotas: { value: QUOTAS } },
   metrics: { metrics: { value: METRICS } },
   createChatCompletion: { text: { summary: "Text", value: CHAT_ANSWER } },

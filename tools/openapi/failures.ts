@@ -10,7 +10,7 @@ export const PROMPTS = [...GENERATING, "countMessageTokens"];
 export const REPEATABLE = ["generate", "createChatCompletion", "createResponse", "createMessage"];
 /** The methods with a body. */
 const BODIES = [...PROMPTS, "recordOutcome"];
-const LOOK_UPS = ["getModel", "getMessageModel"];
+const LOOK_UPS = ["getModel", "getMessageModel", "getGeneration"];
 const ALL = [...BODIES, ...LOOK_UPS, "quotas", "metrics", "listModels", "listMessageModels"];
 
 /** The methods that can fail with each kind. Empty for failures of other APIs. */

@@ -1036,6 +1036,144 @@ export declare type RecordOutcomeResponse = Message$1<"chorus.v1.RecordOutcomeRe
 export declare const RecordOutcomeResponseSchema: GenMessage<RecordOutcomeResponse>;
 
 /**
+ * Selects a request of the key's workspace.
+ *
+ * @generated from message chorus.v1.GetGenerationRequest
+ */
+export declare type GetGenerationRequest = Message$1<"chorus.v1.GetGenerationRequest"> & {
+  /**
+   * Identifier of the generation, prefix `gen_`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message chorus.v1.GetGenerationRequest.
+ * Use `create(GetGenerationRequestSchema)` to create a new message.
+ */
+export declare const GetGenerationRequestSchema: GenMessage<GetGenerationRequest>;
+
+/**
+ * How a request was answered. It has no text of the prompt or the answer.
+ *
+ * @generated from message chorus.v1.GetGenerationResponse
+ */
+export declare type GetGenerationResponse = Message$1<"chorus.v1.GetGenerationResponse"> & {
+  /**
+   * Identifier of the generation.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Identifier of the request, prefix `req_`.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * Time of admission.
+   *
+   * @generated from field: google.protobuf.Timestamp created_at = 3;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * How the request ended.
+   *
+   * @generated from field: chorus.v1.GenerationStatus status = 4;
+   */
+  status: GenerationStatus;
+
+  /**
+   * Code of the failure, such as `upstream_failed`. Only with the status `failed`.
+   *
+   * @generated from field: optional string failure_code = 5;
+   */
+  failureCode?: string | undefined;
+
+  /**
+   * Whether the answer was streamed.
+   *
+   * @generated from field: bool streamed = 6;
+   */
+  streamed: boolean;
+
+  /**
+   * The requested effort.
+   *
+   * @generated from field: chorus.v1.Effort effort = 7;
+   */
+  effort: Effort;
+
+  /**
+   * Time from the arrival of the request to its end, in milliseconds.
+   *
+   * @generated from field: int32 latency_ms = 8;
+   */
+  latencyMs: number;
+
+  /**
+   * Tokens and credits of the request.
+   *
+   * @generated from field: chorus.v1.Usage usage = 9;
+   */
+  usage?: Usage | undefined;
+
+  /**
+   * Why the answer ended. Not set when there was none.
+   *
+   * @generated from field: optional chorus.v1.FinishReason finish_reason = 10;
+   */
+  finishReason?: FinishReason | undefined;
+
+  /**
+   * The notices of the answer. Messages that depend on the request are not kept.
+   *
+   * @generated from field: repeated chorus.v1.Notice notices = 11;
+   */
+  notices: Notice[];
+
+  /**
+   * How the service made the answer. Not set when that is not kept, or not any more.
+   *
+   * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 12;
+   */
+  intelligenceTrace?: IntelligenceTrace | undefined;
+
+  /**
+   * The end user for whom the request was made. Not set without one.
+   *
+   * @generated from field: optional string user = 13;
+   */
+  user?: string | undefined;
+
+  /**
+   * Tags of the request.
+   *
+   * @generated from field: map<string, string> tags = 14;
+   */
+  tags: { [key: string]: string };
+
+  /**
+   * Score of the recorded outcome, 0.0 to 1.0. Not set without one, and when the request is older than seven days.
+   *
+   * @generated from field: optional double score = 15;
+   */
+  score?: number | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.GetGenerationResponse.
+ * Use `create(GetGenerationResponseSchema)` to create a new message.
+ */
+export declare const GetGenerationResponseSchema: GenMessage<GetGenerationResponse>;
+
+/**
  * Requests the limits of the key's workspace.
  *
  * @generated from message chorus.v1.QuotasRequest
@@ -2060,6 +2198,53 @@ export enum StepOutcome {
 export declare const StepOutcomeSchema: GenEnum<StepOutcome>;
 
 /**
+ * How a request ended. More statuses may be added.
+ *
+ * @generated from enum chorus.v1.GenerationStatus
+ */
+export enum GenerationStatus {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: GENERATION_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The whole answer was delivered.
+   *
+   * @generated from enum value: GENERATION_STATUS_OK = 1;
+   */
+  OK = 1,
+
+  /**
+   * The service ended the answer early; it is not charged.
+   *
+   * @generated from enum value: GENERATION_STATUS_CUT_SHORT = 2;
+   */
+  CUT_SHORT = 2,
+
+  /**
+   * The caller closed the connection before the end.
+   *
+   * @generated from enum value: GENERATION_STATUS_CALLER_GONE = 3;
+   */
+  CALLER_GONE = 3,
+
+  /**
+   * The request failed; `failure_code` says how.
+   *
+   * @generated from enum value: GENERATION_STATUS_FAILED = 4;
+   */
+  FAILED = 4,
+}
+
+/**
+ * Describes the enum chorus.v1.GenerationStatus.
+ */
+export declare const GenerationStatusSchema: GenEnum<GenerationStatus>;
+
+/**
  * Calendar period of a spend limit, UTC.
  *
  * @generated from enum chorus.v1.SpendPeriod
@@ -2374,6 +2559,17 @@ export declare const GenerationService: GenService<{
     methodKind: "unary";
     input: typeof RecordOutcomeRequestSchema;
     output: typeof RecordOutcomeResponseSchema;
+  },
+  /**
+   * Returns how an answer of the workspace was made: its end, tokens and credits and, while its run is kept, the
+   * Intelligence Trace. It has no text. Needs a key with the `metrics` scope.
+   *
+   * @generated from rpc chorus.v1.GenerationService.GetGeneration
+   */
+  getGeneration: {
+    methodKind: "unary";
+    input: typeof GetGenerationRequestSchema;
+    output: typeof GetGenerationResponseSchema;
   },
   /**
    * Returns the limits and their use in the current minute, day and month. Needs a key with the `metrics` scope.

@@ -81,6 +81,7 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   generate: "generate",
   streamGenerate: "stream_generate",
   recordOutcome: "outcome",
+  getGeneration: "generation",
   quotas: "quotas",
   metrics: "metrics",
   createChatCompletion: "chat_completions",

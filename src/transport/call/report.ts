@@ -58,6 +58,8 @@ function attributesOf(requestId: string, facts: Facts, outcome: string, failure:
   return {
     "chorus.request_id": requestId,
     "chorus.generation_id": facts.generationId,
+    // The same, as OpenTelemetry names it.
+    "gen_ai.response.id": facts.generationId,
     "chorus.workspace_id": facts.workspaceId,
     "chorus.key_id": facts.keyId,
     "chorus.level": facts.level,

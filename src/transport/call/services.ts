@@ -1,6 +1,7 @@
 import type {
   GenerateRequest,
   GenerationService,
+  GetGenerationRequest,
   MetricsRequest,
   QuotasRequest,
   RecordOutcomeRequest,
@@ -74,9 +75,10 @@ export function createServices({
 export function runGeneration({
   generation,
   recordOutcome,
+  getGeneration,
   quotas,
   metrics,
-}: Pick<Services, "generation" | "recordOutcome" | "quotas" | "metrics">): Record<
+}: Pick<Services, "generation" | "recordOutcome" | "getGeneration" | "quotas" | "metrics">): Record<
   keyof typeof GenerationService.method,
   Run
 > {
@@ -85,6 +87,7 @@ export function runGeneration({
     streamGenerate: ({ request }, call) =>
       generation.generate(request as GenerateRequest | ReadRequest, call.context(), true),
     recordOutcome: ({ request }, { identity }) => recordOutcome(request as RecordOutcomeRequest, callerOf(identity)),
+    getGeneration: ({ request }, { identity }) => getGeneration(request as GetGenerationRequest, callerOf(identity)),
     quotas: ({ request }, { identity }) => quotas(callerOf(identity), request as QuotasRequest),
     metrics: ({ request }, { identity }) => metrics(request as MetricsRequest, callerOf(identity)),
   };

@@ -61,7 +61,7 @@ test("words may be added to responses, and not to requests", () => {
   assert.deepEqual(listsOfWords(responses), {
     closed: [],
     open: [
-      ..."CapAction CapFigure CapPeriod Effort FailureCode FinishReason MessageRole".split(" "),
+      ..."CapAction CapFigure CapPeriod Effort FailureCode FinishReason GenerationStatus MessageRole".split(" "),
       ..."MessageStopReason MetricsInterval Role SpendPeriod".split(" "),
       ..."StepKind StepOutcome StepRole".split(" "),
     ],

@@ -19,6 +19,7 @@ import {
   GenerateRequestSchema,
   GenerateResponseSchema,
   GenerationService,
+  GetGenerationResponseSchema,
   MetricsInterval,
   type MetricsRequest,
   MetricsResponseSchema,
@@ -68,6 +69,7 @@ async function serveEcho(t: Lifetime) {
       return create(MetricsResponseSchema);
     },
     recordOutcome: async () => create(RecordOutcomeResponseSchema),
+    getGeneration: async () => create(GetGenerationResponseSchema),
     quotas: async () => create(QuotasResponseSchema),
   });
   return { url, seen };

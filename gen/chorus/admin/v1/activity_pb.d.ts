@@ -5,7 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Effort, FinishReason } from "../../v1/generation_pb.js";
+import type { Effort, FinishReason, IntelligenceTrace, Notice, StepRole } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/activity.proto.
@@ -306,6 +306,214 @@ export declare type ListGenerationsResponse = Message<"chorus.admin.v1.ListGener
  * Use `create(ListGenerationsResponseSchema)` to create a new message.
  */
 export declare const ListGenerationsResponseSchema: GenMessage<ListGenerationsResponse>;
+
+/**
+ * Selects a request.
+ *
+ * @generated from message chorus.admin.v1.GetRunRequest
+ */
+export declare type GetRunRequest = Message<"chorus.admin.v1.GetRunRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Identifier of the generation, prefix `gen_`. Required.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetRunRequest.
+ * Use `create(GetRunRequestSchema)` to create a new message.
+ */
+export declare const GetRunRequestSchema: GenMessage<GetRunRequest>;
+
+/**
+ * One call of a model. Each retry is a call.
+ *
+ * @generated from message chorus.admin.v1.RunCall
+ */
+export declare type RunCall = Message<"chorus.admin.v1.RunCall"> & {
+  /**
+   * `id` of the step that the call was made for; 0 for none.
+   *
+   * @generated from field: int32 step = 1;
+   */
+  step: number;
+
+  /**
+   * Role of the model: `fast` or `strong`.
+   *
+   * @generated from field: chorus.v1.StepRole role = 2;
+   */
+  role: StepRole;
+
+  /**
+   * Start, in milliseconds since the service started to work on the request.
+   *
+   * @generated from field: int32 started_ms = 3;
+   */
+  startedMs: number;
+
+  /**
+   * Duration in milliseconds.
+   *
+   * @generated from field: int32 duration_ms = 4;
+   */
+  durationMs: number;
+
+  /**
+   * How the call ended.
+   *
+   * @generated from field: chorus.admin.v1.CallOutcome outcome = 5;
+   */
+  outcome: CallOutcome;
+
+  /**
+   * Input tokens by the vendor's count.
+   *
+   * @generated from field: int64 input_tokens = 6;
+   */
+  inputTokens: bigint;
+
+  /**
+   * The part of the input tokens that came from the vendor's cache.
+   *
+   * @generated from field: int64 cached_tokens = 7;
+   */
+  cachedTokens: bigint;
+
+  /**
+   * Output tokens by the vendor's count, thinking included.
+   *
+   * @generated from field: int64 output_tokens = 8;
+   */
+  outputTokens: bigint;
+
+  /**
+   * The part of the output tokens that is thinking.
+   *
+   * @generated from field: int64 thinking_tokens = 9;
+   */
+  thinkingTokens: bigint;
+
+  /**
+   * Whether the tokens are estimated, because the call ended before the vendor reported them.
+   *
+   * @generated from field: bool is_estimated = 10;
+   */
+  isEstimated: boolean;
+
+  /**
+   * Name of the model in the catalogue. For operators only.
+   *
+   * @generated from field: string model = 11;
+   */
+  model: string;
+
+  /**
+   * Kind of the vendor, such as `openai`. For operators only.
+   *
+   * @generated from field: string vendor = 12;
+   */
+  vendor: string;
+
+  /**
+   * What answered, as the vendor names it, where that is not the name of the model. For operators only.
+   *
+   * @generated from field: string version = 13;
+   */
+  version: string;
+
+  /**
+   * HTTP status of the vendor's refusal. For operators only.
+   *
+   * @generated from field: optional int32 status = 14;
+   */
+  status?: number | undefined;
+
+  /**
+   * Code of the vendor or of the network, such as `invalid_api_key`. For operators only.
+   *
+   * @generated from field: string code = 15;
+   */
+  code: string;
+
+  /**
+   * Cost in US dollars, as a decimal string. Not set without a price in the catalogue. For operators only.
+   *
+   * @generated from field: optional string cost_usd = 16;
+   */
+  costUsd?: string | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.RunCall.
+ * Use `create(RunCallSchema)` to create a new message.
+ */
+export declare const RunCallSchema: GenMessage<RunCall>;
+
+/**
+ * How an answer was made.
+ *
+ * @generated from message chorus.admin.v1.Run
+ */
+export declare type Run = Message<"chorus.admin.v1.Run"> & {
+  /**
+   * The request and its end.
+   *
+   * @generated from field: chorus.admin.v1.Generation generation = 1;
+   */
+  generation?: Generation | undefined;
+
+  /**
+   * Level, reasons, votes and steps. Not set when the run is not kept: the service keeps none, the workspace had too
+   * many on that day, or it is older than the service keeps runs.
+   *
+   * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 2;
+   */
+  intelligenceTrace?: IntelligenceTrace | undefined;
+
+  /**
+   * The notices of the answer. Messages that depend on the request are not kept.
+   *
+   * @generated from field: repeated chorus.v1.Notice notices = 3;
+   */
+  notices: Notice[];
+
+  /**
+   * The calls of models in the order of their ends.
+   *
+   * @generated from field: repeated chorus.admin.v1.RunCall calls = 4;
+   */
+  calls: RunCall[];
+
+  /**
+   * Number of calls that are left out of `calls`, because there were too many.
+   *
+   * @generated from field: int32 calls_left_out = 5;
+   */
+  callsLeftOut: number;
+
+  /**
+   * What the calls cost, in US dollars, as a decimal string. Not set if no model has a price. For operators only.
+   *
+   * @generated from field: optional string cost_usd = 6;
+   */
+  costUsd?: string | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.Run.
+ * Use `create(RunSchema)` to create a new message.
+ */
+export declare const RunSchema: GenMessage<Run>;
 
 /**
  * An entry of the audit log.
@@ -631,6 +839,19 @@ export declare const ActivityService: GenService<{
     methodKind: "unary";
     input: typeof ListGenerationsRequestSchema;
     output: typeof ListGenerationsResponseSchema;
+  },
+  /**
+   * Shows how one answer was made: the request and its end, and while its run is kept, the steps and the calls of
+   * models with their times. Members see roles of models, operators also their names and vendors; developers only see
+   * requests of their own keys. Fails with `unknown_entity` without such a request, or when it is older than its
+   * retention.
+   *
+   * @generated from rpc chorus.admin.v1.ActivityService.GetRun
+   */
+  getRun: {
+    methodKind: "unary";
+    input: typeof GetRunRequestSchema;
+    output: typeof RunSchema;
   },
   /**
    * Lists the changes that operators, the owner and the service itself made, newest first, in pages.

@@ -1,0 +1,173 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type ActivityService, CallOutcomeSchema, type RunCallSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
+import {
+  EffortSchema,
+  FinishReasonSchema,
+  GenerationStatus,
+  GenerationStatusSchema,
+  type GetGenerationRequest,
+  type GetGenerationResponse,
+  GetGenerationResponseSchema,
+  type NoticeSchema,
+  StepRoleSchema,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { Failure, invalid } from "../contract/failure.ts";
+import { timeOfGeneration } from "../contract/generation-id.ts";
+import { numberOf } from "../contract/json-names.ts";
+import { NOTICE_TEXTS } from "../contract/notice-texts.ts";
+import { type Run, type RunCall, type RunRecord, readRecord } from "../runs/record.ts";
+import { traceMessage } from "../runs/trace-message.ts";
+import type { Pool } from "../store/pool.ts";
+import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
+import type { Admin } from "./shared/admin.ts";
+import { visibleKeys } from "./shared/own-keys.ts";
+import { findWorkspace } from "./workspaces/workspace.ts";
+
+/** What a replica has to do before runs are read, so that they include what has just ended. */
+export interface ReadyRuns {
+  /** Posts what waits in the log of a workspace. */
+  post(workspaceId: string): Promise<void>;
+  /** Stores the runs that wait. */
+  flush(): Promise<void>;
+}
+
+interface RunRow extends GenerationRow {
+  modelInput: bigint | null;
+  modelOutput: bigint | null;
+  /** Cost of the calls in US dollars; null if no model has a price. */
+  usd: string | null;
+  /** Null if the run is not kept. */
+  record: RunRecord | null;
+}
+
+/**
+ * Finds a request of a workspace by its identifier, with its run.
+ * @throws Failure `unknown_entity`, also for a request of another workspace
+ */
+async function findRun(pool: Pool, ready: ReadyRuns, workspaceId: string, id: string): Promise<RunRow> {
+  const began = timeOfGeneration(id);
+  if (began === undefined) throw unknown();
+  await Promise.all([ready.post(workspaceId), ready.flush()]);
+  const [row] = await pool.query<RunRow>(
+    `select ${COLUMNS}, f.model_input_tokens as "modelInput", f.model_output_tokens as "modelOutput",
+       trim_scale(f.cost_usd)::text as usd, r.record
+     from generations f
+       left join runs r on r.workspace_id = $1 and r.began_at = $3 and r.id = $2
+       left join outcomes o on o.workspace_id = $1 and o.created_at = f.created_at and o.id = $2
+       left join api_keys k on k.id = f.key_id and k.workspace_id = f.workspace_id
+     where f.workspace_id = $1 and f.created_at >= $3::timestamptz - interval '1 minute'
+       and f.created_at < $3::timestamptz + interval '10 minutes' and f.id = $2
+     order by f.created_at limit 1`,
+    [workspaceId, id, new Date(began)],
+  );
+  if (!row) throw unknown();
+  return row;
+}
+
+function unknown(): Failure {
+  const message = "The workspace has no request with this identifier, or it is older than its records are kept.";
+  return new Failure("unknown_entity", { field: "id", message });
+}
+
+/**
+ * Shows how a request was answered. Operators see the models and vendors, members only roles; developers only see
+ * requests of their own keys.
+ */
+export function createGetRun(pool: Pool, ready: ReadyRuns): Admin<typeof ActivityService>["getRun"] {
+  return async ({ workspace, id }, actor) => {
+    if (id === "") throw invalid("id", "Give the identifier of the request, such as gen_….");
+    const { id: workspaceId } = await findWorkspace(pool.query, actor, workspace);
+    const keys = await visibleKeys(pool.query, actor, "");
+    const found = await findRun(pool, ready, workspaceId, id);
+    if (keys && !keys.includes(found.keyId)) throw unknown();
+    const { modelInput, modelOutput, usd, record, ...row } = found;
+    const isOperator = actor.kind === "operator";
+    const cost = isOperator && usd !== null ? { costUsd: usd } : {};
+    const generation = generationMessage(row);
+    if (!record) return { generation, ...cost };
+    const run = readRecord(record);
+    return {
+      generation,
+      ...cost,
+      intelligenceTrace: traceOf(found, run),
+      notices: run.notices.map(noticeMessage),
+      calls: run.calls.map((call) => callMessage(call, isOperator)),
+      callsLeftOut: run.count - run.calls.length,
+    };
+  };
+}
+
+/**
+ * Shows a caller how an answer of the workspace was made.
+ * @throws Failure `unknown_entity` with `id`
+ */
+export async function getGeneration(
+  pool: Pool,
+  ready: ReadyRuns,
+  { id }: GetGenerationRequest,
+  workspaceId: string,
+): Promise<GetGenerationResponse> {
+  const row = await findRun(pool, ready, workspaceId, id);
+  const run = row.record ? readRecord(row.record) : undefined;
+  const status = numberOf(GenerationStatusSchema, row.outcome) || GenerationStatus.FAILED;
+  return create(GetGenerationResponseSchema, {
+    id,
+    requestId: row.requestId,
+    createdAt: timestampFromDate(row.at),
+    status,
+    ...(status === GenerationStatus.FAILED ? { failureCode: row.outcome } : {}),
+    streamed: row.streamed,
+    effort: numberOf(EffortSchema, row.effort),
+    latencyMs: row.latencyMs,
+    usage: {
+      inputTokens: Number(row.inputTokens),
+      outputTokens: Number(row.outputTokens),
+      cachedTokens: Number(row.cachedTokens),
+      credits: Number(row.charged) / 1e6,
+    },
+    ...(row.finishReason === null ? {} : { finishReason: numberOf(FinishReasonSchema, row.finishReason) }),
+    notices: run?.notices.map(noticeMessage) ?? [],
+    ...(run ? { intelligenceTrace: traceOf(row, run) } : {}),
+    ...(row.user === "" ? {} : { user: row.user }),
+    tags: row.tags ?? {},
+    ...(row.score === null ? {} : { score: row.score }),
+  });
+}
+
+function traceOf({ level, modelInput, modelOutput }: RunRow, { reasons, steps, agreement, models }: Run) {
+  const tokens = { inputTokens: modelInput ?? 0n, outputTokens: modelOutput ?? 0n };
+  return traceMessage({ level, reasons, steps, agreement, models, ...tokens });
+}
+
+function noticeMessage({ code, field }: Run["notices"][number]): MessageInitShape<typeof NoticeSchema> {
+  const texts: Readonly<Record<string, string>> = NOTICE_TEXTS;
+  const message = texts[code] ?? "The text of this notice came with the answer. It is not kept.";
+  return { code, message, ...(field === undefined ? {} : { field }) };
+}
+
+function callMessage(call: RunCall, isOperator: boolean): MessageInitShape<typeof RunCallSchema> {
+  const { step = 0, role, startedMs, durationMs, outcome, source, usd } = call;
+  return {
+    step,
+    role: numberOf(StepRoleSchema, role),
+    startedMs,
+    durationMs,
+    outcome: numberOf(CallOutcomeSchema, outcome),
+    inputTokens: BigInt(call.inputTokens),
+    cachedTokens: BigInt(call.cachedTokens),
+    outputTokens: BigInt(call.outputTokens),
+    thinkingTokens: BigInt(call.thinkingTokens),
+    isEstimated: source === "estimated",
+    ...(isOperator ? secretsOf(call, usd) : {}),
+  };
+}
+
+/** What only operators see of a call. */
+function secretsOf({ model, vendor, version = "", status, code = "" }: RunCall, usd: number | undefined) {
+  return {
+    ...{ model, vendor, version, code },
+    ...(status === undefined ? {} : { status }),
+    ...(usd === undefined ? {} : { costUsd: usd.toFixed(6).replace(/\.?0+$/, "") }),
+  };
+}

@@ -1,0 +1,122 @@
+import type { Command } from "commander";
+import {
+  ActivityService,
+  CallOutcomeSchema,
+  type Generation,
+  GenerationSchema,
+  OutcomeSchema,
+  type Run,
+  type RunCall,
+  RunSchema,
+} from "../../gen/chorus/admin/v1/activity_pb.js";
+import {
+  EffortSchema,
+  StepKindSchema,
+  StepOutcomeSchema,
+  StepRoleSchema,
+  type TraceStep,
+} from "../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../contract/json-names.ts";
+import { operatorClient } from "./clients.ts";
+import { limitOf, readPages, show, wantsJson } from "./command.ts";
+import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
+
+/** `chorus runs`: how requests were answered. */
+export function addRuns(program: Command): void {
+  const runs = program.command("runs").description("how requests were answered");
+  runs
+    .command("list")
+    .description("list the requests of a workspace, newest first")
+    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .option("--limit <n>", "most requests to list", "20")
+    .action(async (workspace = "", options: { limit: string }, command: Command) => {
+      const limit = limitOf(options.limit);
+      const client = await operatorClient(ActivityService, command);
+      const read = (page: object) => client.listGenerations({ workspace, ...page });
+      const { entries, hasMore } = await readPages("generations", read, limit);
+      if (wantsJson(command)) return printJson({ generations: entries.map((of) => messageJson(GenerationSchema, of)) });
+      const header = ["AT (UTC)", "REQUEST", "LEVEL", "END", "IN", "OUT", "CREDITS", "TIME"];
+      printTable(header, entries.map(requestRow));
+      if (hasMore) console.log(`\nThere are older requests; --limit ${limit * 10} shows more.`);
+    });
+  runs
+    .command("show")
+    .description("show the steps, calls of models, votes and costs of one request; an operator sees models and vendors")
+    .argument("<id>", "identifier of the request, such as gen_…")
+    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .action(async (id: string, workspace = "", _: object, command: Command) => {
+      const client = await operatorClient(ActivityService, command);
+      show(command, RunSchema, await client.getRun({ workspace, id }), printRun);
+    });
+}
+
+function requestRow(of: Generation) {
+  return [
+    timeText(of.at),
+    of.id,
+    wordOf(EffortSchema, of.level),
+    endOf(of),
+    number(of.inputTokens),
+    number(of.outputTokens),
+    number(of.credits),
+    number(of.latencyMs, " ms"),
+  ];
+}
+
+function endOf({ outcome, failureCode }: Generation): string {
+  return failureCode || wordOf(OutcomeSchema, outcome);
+}
+
+function printRun({ generation, intelligenceTrace: trace, notices, calls, callsLeftOut, costUsd }: Run): void {
+  if (!generation) return;
+  const { inputTokens, outputTokens, cachedTokens, latencyMs, credits } = generation;
+  const level = wordOf(EffortSchema, generation.level);
+  console.log(`${generation.id}: ${endOf(generation)} at level ${level} in ${grouped(latencyMs)} ms`);
+  console.log(`${timeText(generation.at)} UTC, key ${generation.keyName || generation.keyId}, ${generation.requestId}`);
+  const cached = cachedTokens > 0n ? ` (${grouped(cachedTokens)} cached)` : "";
+  const cost = costUsd === undefined ? "" : `; its calls cost $${costUsd}`;
+  const tokens = `${grouped(inputTokens)} input tokens${cached}, ${grouped(outputTokens)} output tokens`;
+  console.log(`${tokens}, ${grouped(credits)} credits${cost}`);
+  if (!trace) {
+    console.log("How it was answered is not kept.");
+    return;
+  }
+  if (trace.reasons.length > 0) console.log(`level ${level}: ${trace.reasons.join("; ")}`);
+  if (trace.agreement !== undefined) console.log(`agreement: ${Math.round(trace.agreement * 100)} %`);
+  for (const { code, message } of notices) console.log(`notice ${code}: ${message}`);
+  console.log();
+  printTable(["STEP", "WHAT", "WHO", "START", "TIME", "END", "RESULT"], trace.steps.map(stepRow));
+  if (calls.length === 0) return;
+  const isNamed = calls.some(({ model }) => model !== "");
+  console.log();
+  printTable(["CALL OF STEP", isNamed ? "MODEL" : "ROLE", "START", "TIME", "END", "IN", "OUT", ""], calls.map(callRow));
+  if (callsLeftOut > 0) console.log(`${callsLeftOut} further calls are not kept.`);
+}
+
+function stepRow({ id, kind, role, startedMs, durationMs, outcome, detail = "" }: TraceStep) {
+  return [
+    number(id),
+    wordOf(StepKindSchema, kind),
+    wordOf(StepRoleSchema, role),
+    number(startedMs, " ms"),
+    durationMs === undefined ? "-" : number(durationMs, " ms"),
+    outcome === undefined ? "-" : wordOf(StepOutcomeSchema, outcome),
+    detail,
+  ];
+}
+
+function callRow(call: RunCall) {
+  const { step, model, vendor, version, role, status, code, costUsd } = call;
+  const who = model === "" ? wordOf(StepRoleSchema, role) : `${model} (${vendor}${version ? ` ${version}` : ""})`;
+  const why = [status === undefined ? "" : `status ${status}`, code, costUsd === undefined ? "" : `$${costUsd}`];
+  return [
+    step === 0 ? "-" : number(step),
+    who,
+    number(call.startedMs, " ms"),
+    number(call.durationMs, " ms"),
+    wordOf(CallOutcomeSchema, call.outcome),
+    number(call.inputTokens),
+    number(call.outputTokens),
+    why.filter((word) => word !== "").join(" "),
+  ];
+}
