@@ -27,11 +27,11 @@ export function addAudit(program: Command): void {
       const rows = entries.map((of) => [
         timeText(of.at),
         wordOf(ActorKindSchema, of.actorKind),
-        of.actorId,
+        of.actorName ? `${of.actorName} (${of.actorId})` : of.actorId,
         of.action,
         of.details,
       ]);
-      printTable(["AT (UTC)", "WHO", "TOKEN OR REASON", "ACTION", "DETAILS"], rows);
+      printTable(["AT (UTC)", "WHO", "PERSON, TOKEN OR REASON", "ACTION", "DETAILS"], rows);
       if (hasMore) console.log(`\nThere are older changes; --limit ${limit * 10} shows more.`);
     });
 }

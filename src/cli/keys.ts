@@ -7,6 +7,7 @@ import {
   KeyService,
   RevokeKeyResponseSchema,
   ScopeSchema,
+  TakeOverKeyResponseSchema,
   type UpdateKeyRequestSchema,
   UpdateKeyResponseSchema,
 } from "../../gen/chorus/admin/v1/keys_pb.js";
@@ -22,6 +23,7 @@ export function addKeys(program: Command): void {
   addList(keys);
   addUpdate(keys);
   addRevoke(keys);
+  addTakeOver(keys);
 }
 
 function addCreate(keys: Command): void {
@@ -109,6 +111,17 @@ function addRevoke(keys: Command): void {
     });
 }
 
+function addTakeOver(keys: Command): void {
+  keys
+    .command("take-over")
+    .description("keep a key that would end with the member who holds it; nobody holds it then")
+    .argument("<id>", "identifier of the key, such as key_…")
+    .action(async (id: string, _: unknown, command: Command) => {
+      const response = await (await operatorClient(KeyService, command)).takeOverKey({ id });
+      show(command, TakeOverKeyResponseSchema, response, printKey);
+    });
+}
+
 interface TagOptions {
   tag?: string[];
   forbidTags?: boolean;
@@ -133,11 +146,12 @@ function printKeys(keys: readonly Key[]): void {
     key.name || "-",
     `${key.prefix}…`,
     key.scopes.map((scope) => wordOf(ScopeSchema, scope)).join(","),
+    key.holder?.name || key.holder?.email || "-",
     timeText(key.createdAt),
     timeText(key.expiresAt),
     timeText(key.revokedAt),
   ]);
-  printTable(["ID", "WORKSPACE", "NAME", "SECRET", "SCOPES", "CREATED (UTC)", "EXPIRES", "REVOKED"], rows);
+  printTable(["ID", "WORKSPACE", "NAME", "SECRET", "SCOPES", "HOLDER", "CREATED (UTC)", "EXPIRES", "REVOKED"], rows);
 }
 
 function expiryOf(text: string): NonNullable<MessageInitShape<typeof UpdateKeyRequestSchema>["expiry"]> {

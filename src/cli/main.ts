@@ -12,6 +12,7 @@ import { addCheck } from "./check.ts";
 import { addCredits } from "./credits.ts";
 import { addKeys } from "./keys.ts";
 import { addLimits, addSpendLimits, addTiers } from "./limits.ts";
+import { addMembers } from "./members.ts";
 import { addMigrate } from "./migrate.ts";
 import { addModels, addReplicas } from "./operations.ts";
 import { addOperators } from "./operators.ts";
@@ -45,6 +46,7 @@ const program = new Command("chorus")
   .exitOverride();
 addWorkspaces(program);
 addOwners(program);
+addMembers(program);
 addKeys(program);
 addCredits(program);
 addCheck(program);

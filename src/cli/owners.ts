@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { operatorClient } from "./clients.ts";
 import { wantsJson } from "./command.ts";
+import { showLink } from "./console-link.ts";
 import { printJson, printTable, timeText } from "./print.ts";
-import { findTarget } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 export function addOwners(program: Command): void {
@@ -20,11 +20,7 @@ function addLink(owners: Command): void {
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(WorkspaceService, command);
       const { path, expiresAt } = await client.createSignInLink({ workspace });
-      const { restUrl: url } = await findTarget(command);
-      const expires_at = `${timeText(expiresAt).replace(" ", "T")}Z`;
-      if (wantsJson(command)) printJson({ workspace, path, expires_at, ...(url ? { url: url + path } : {}) });
-      else if (url) console.log(url + path);
-      else console.log(`${path}\n\nPut the public address of the service in front, such as https://chorus.example.com`);
+      await showLink(command, path, { workspace, expires_at: `${timeText(expiresAt).replace(" ", "T")}Z` });
     });
 }
 

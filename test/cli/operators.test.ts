@@ -66,7 +66,7 @@ test("lists the changes of a workspace for operators and its owner", async ({ se
     const listed = await cli([...args], env);
     assert.match(
       listed,
-      /^AT \(UTC\) +WHO +TOKEN OR REASON +ACTION +DETAILS\n\S+ \S+ +owner +tok_\w+ +spend_limit\.set /,
+      /^AT \(UTC\) +WHO +PERSON, TOKEN OR REASON +ACTION +DETAILS\n\S+ \S+ +owner +tok_\w+ +spend_limit\.set /,
     );
     assert.match(listed, /^\S+ \S+ +operator +tok_\w+ +key\.create +.*"app"/m);
   }
