@@ -11,8 +11,11 @@ const TIMEOUT_S = 5;
 /** Difference between the clocks of the provider and the service that is accepted, in seconds. */
 const CLOCK_TOLERANCE_S = 60;
 
-/** Time for which the metadata of the provider are used, in milliseconds. */
-const METADATA_MS = 600_000;
+/**
+ * Time for which the metadata of the provider are used, in milliseconds. A sign-in begins with metadata that were just
+ * read, so that the page can say when the provider is down; the time bounds what strangers cause there.
+ */
+const METADATA_MS = { begin: 10_000, other: 600_000 };
 
 /** What a browser keeps between the two halves of a sign-in, so that only this browser can end it. */
 export interface Attempt {
@@ -67,7 +70,7 @@ export function createProvider(config: OidcConfig, clock: Clock): Provider {
   return {
     begin: (callback, { state, nonce, verifier }) =>
       guarded(async () => {
-        const { oidc, configuration } = await connect();
+        const { oidc, configuration } = await connect(METADATA_MS.begin);
         return oidc.buildAuthorizationUrl(configuration, {
           ...config.parameters,
           redirect_uri: callback.href,
@@ -121,8 +124,8 @@ export function createProvider(config: OidcConfig, clock: Clock): Provider {
   };
 }
 
-/** @returns a function that makes a configuration of the library, with keys that are not read yet */
-function createConnect(config: OidcConfig, clock: Clock): () => Promise<Connection> {
+/** @returns a function that makes a configuration of the library, with keys that are not read yet, from metadata */
+function createConnect(config: OidcConfig, clock: Clock): (maxAgeMs?: number) => Promise<Connection> {
   let known: { readonly metadata: ServerMetadata; readonly readAt: number } | undefined;
   let reading: Promise<ServerMetadata> | undefined;
   // Only an issuer on this machine may have an http:// address.
@@ -156,9 +159,9 @@ function createConnect(config: OidcConfig, clock: Clock): () => Promise<Connecti
     return metadata;
   }
 
-  return async () => {
+  return async (maxAgeMs = METADATA_MS.other) => {
     const oidc = await import("openid-client");
-    const isFresh = known !== undefined && clock() - known.readAt < METADATA_MS;
+    const isFresh = known !== undefined && clock() - known.readAt < maxAgeMs;
     if (!isFresh) reading ??= discover(oidc).finally(() => (reading = undefined));
     const metadata = isFresh && known ? known.metadata : await reading;
     if (!metadata) throw new Error("no metadata was read");
