@@ -1,6 +1,13 @@
-import { Activity, Bell, ChartColumn, Gauge, KeyRound, Landmark, Play, ScrollText, Users } from "lucide";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Activity, Bell, ChartColumn, Gauge, KeyRound, Landmark, Play, ScrollText, UserCog, Users } from "lucide";
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
+import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
+import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { MemberService } from "../../gen/chorus/admin/v1/members_pb.js";
+import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { ActivityPage } from "./activity/activity-page.tsx";
 import { AlertsPage } from "./alerts/alerts-page.tsx";
 import { AuditPage } from "./audit/audit-page.tsx";
@@ -10,7 +17,8 @@ import { LimitsPage } from "./limits/limits-page.tsx";
 import { NoSuchPage } from "./parts/no-such-page.tsx";
 import { pathOf, useRoute } from "./route.ts";
 import { alerts } from "./rpc.ts";
-import { currentSession, owners, type Session } from "./session/session.ts";
+import { Account, NoWorkspace, WorkspaceName } from "./session/person.tsx";
+import { can, currentSession, owners, type Session } from "./session/session.ts";
 import { SessionGate } from "./session/session-gate.tsx";
 import type { SignInText } from "./session/sign-in.tsx";
 import { type Pages, Shell } from "./shell/shell.tsx";
@@ -26,7 +34,18 @@ const PAGES = {
   alerts: ["Alerts", Bell],
   ledger: ["Ledger", Landmark],
   audit: ["Audit log", ScrollText],
+  members: ["Members", UserCog],
 } as const satisfies Pages;
+
+/** What a page is of no use without. The others are for all roles. */
+const NEEDED: Partial<Record<keyof typeof PAGES, DescMethod>> = {
+  playground: GenerationService.method.generate,
+  keys: KeyService.method.listKeys,
+  alerts: AlertService.method.getAlerts,
+  ledger: CreditService.method.listLedger,
+  audit: ActivityService.method.listAudit,
+  members: MemberService.method.listMembers,
+};
 
 /** Pages with large libraries are loaded when they are opened. The gallery is not in the navigation. */
 const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
@@ -39,9 +58,10 @@ const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
   keys: later(pathOf("keys"), async () => (await import("./keys/keys-page.tsx")).KeysPage),
   subjects: later(pathOf("subjects"), async () => (await import("./subjects/subjects-page.tsx")).SubjectsPage),
   limits: LimitsPage,
-  alerts: () => <AlertsPage calls={alerts} />,
+  alerts: () => <AlertsPage calls={alerts} mayChange={can(AlertService.method.setAlerts)} />,
   ledger: LedgerPage,
   audit: AuditPage,
+  members: later(pathOf("members"), async () => (await import("./members/members-page.tsx")).MembersPage),
   gallery: later(pathOf("gallery"), async () => (await import("./gallery/gallery-page.tsx")).GalleryPage),
 };
 
@@ -76,14 +96,17 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
   const { page } = useRoute();
   useEffect(() => watchOtherTabs(session), [session]);
   const { workspace, workspaceId } = session;
-  const Page = isPage(page) ? COMPONENTS[page] : NoSuchPage;
+  if (workspaceId === "") return <NoWorkspace session={session} leave={leave} />;
+  const pages = pagesOf(session);
+  const Page = isPage(page) && (page === "gallery" || Object.hasOwn(pages, page)) ? COMPONENTS[page] : NoSuchPage;
   return (
     <Shell
-      pages={PAGES}
+      pages={pages}
       addressOf={pathOf}
       page={page}
       label="Workspace"
-      name={workspace}
+      name={<WorkspaceName session={session} />}
+      account={<Account session={session} />}
       title={workspace}
       leave={leave}
     >
@@ -92,16 +115,26 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
   );
 }
 
+/** The pages that the role may use. Without a provider, nobody can become a member. */
+function pagesOf({ provider }: Session): Pages {
+  const names = Object.keys(PAGES) as (keyof typeof PAGES)[];
+  const shown = names.filter((name) => {
+    const needed = NEEDED[name];
+    return (!needed || can(needed)) && (name !== "members" || provider !== "");
+  });
+  return Object.fromEntries(shown.map((name) => [name, PAGES[name]]));
+}
+
 function isPage(name: string): name is keyof typeof COMPONENTS {
   return Object.hasOwn(COMPONENTS, name);
 }
 
-/** Reloads the page if another tab has signed in to another workspace, because all tabs share the session cookie. */
+/** Reloads the page if the workspace or the role has changed, because all tabs share the session cookie. */
 function watchOtherTabs(session: Session): () => void {
   const check = async () => {
     if (document.visibilityState !== "visible") return;
     const now = await currentSession().catch(() => session);
-    if (now && now.workspaceId !== session.workspaceId) location.reload();
+    if (now && (now.workspaceId !== session.workspaceId || now.role !== session.role)) location.reload();
   };
   document.addEventListener("visibilitychange", check);
   return () => document.removeEventListener("visibilitychange", check);

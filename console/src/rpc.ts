@@ -5,6 +5,7 @@ import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { CapService } from "../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { MemberService } from "../../gen/chorus/admin/v1/members_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
@@ -19,6 +20,7 @@ export const alerts = createClient(AlertService, transport);
 export const caps = createClient(CapService, transport);
 export const credits = createClient(CreditService, transport);
 export const keys = createClient(KeyService, transport);
+export const members = createClient(MemberService, transport);
 export const usage = createClient(UsageService, transport);
 export const workspaces = createClient(WorkspaceService, transport);
 /** For the playground. */

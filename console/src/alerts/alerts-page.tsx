@@ -27,10 +27,12 @@ interface Props {
   calls: Calls;
   /** True for the alerts of the operators, which watch all workspaces. */
   all?: boolean;
+  /** False shows what is set, without a way to change it. */
+  mayChange?: boolean;
 }
 
 /** Sets alerts and lists their deliveries. */
-export function AlertsPage({ calls, all = false }: Props) {
+export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
   const pager = usePager("");
   const rules = useLoad((signal) => calls.getAlerts({}, { signal }), "rules");
   const page = useLoad(
@@ -43,7 +45,11 @@ export function AlertsPage({ calls, all = false }: Props) {
       <PageHead title="Alerts" lead={all ? ALL_LEAD : LEAD} />
       <Card title="Webhook and thresholds">
         <Pending of={rules} what="alerts" skeleton={<Skeleton tall="14rem" />}>
-          {({ alerts }) => <Rules calls={calls} loaded={alerts} changed={page.reload} />}
+          {({ alerts }) => (
+            <fieldset class="whole" disabled={!mayChange}>
+              <Rules calls={calls} loaded={alerts} changed={page.reload} />
+            </fieldset>
+          )}
         </Pending>
       </Card>
       <Card

@@ -14,6 +14,7 @@ const ACTORS: Partial<Record<ActorKind, string>> = {
   [ActorKind.OPERATOR]: "Operator",
   [ActorKind.OWNER]: "Owner",
   [ActorKind.SERVICE]: "Service",
+  [ActorKind.MEMBER]: "Member",
 };
 
 /** A page of the audit log. */
@@ -41,8 +42,9 @@ const COLUMNS: Column<AuditEntry>[] = [
   { title: "Action", cell: ({ action }) => <strong>{words(action)}</strong> },
   {
     title: "By",
-    cell: ({ actorKind, actorId }) => (
+    cell: ({ actorKind, actorId, actorName }) => (
       <span>
+        {actorName && <strong>{actorName}, </strong>}
         {ACTORS[actorKind] ?? "Unknown"} <code class="soft">{actorId}</code>
       </span>
     ),

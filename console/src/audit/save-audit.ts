@@ -12,12 +12,13 @@ export async function saveAudit(progress: Progress, signal: AbortSignal): Promis
     return { rows: entries, next: nextPageToken };
   }, progress);
   saveCsv("chorus-audit.csv", [
-    ["time", "action", "actor", "actor_id", "details"],
+    ["time", "action", "actor", "actor_id", "actor_name", "details"],
     ...rows.map((row) => [
       row.at ? iso(row.at) : "",
       row.action,
       wordOf(ActorKindSchema, row.actorKind),
       row.actorId,
+      row.actorName,
       row.details,
     ]),
   ]);

@@ -6,12 +6,18 @@ import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { keys } from "../rpc.ts";
+import { currentRole } from "../session/session.ts";
 import { NewSecret } from "./new-secret.tsx";
 
 const SCOPES = [
   ["generate", "Generate", "sends prompts"],
   ["metrics", "Metrics", "reads limits and usage"],
 ] as const;
+
+/** A developer's key has no scope that shows the use of others. */
+function scopesOf(role: string) {
+  return SCOPES.filter(([scope]) => role !== "developer" || scope !== "metrics");
+}
 
 const LIVES = [
   ["", "Never"],
@@ -68,7 +74,7 @@ export function CreateKey({ close, done, created }: Props) {
 
 function KeyForm({ close, show }: { close: () => void; show: (created: Created) => void }) {
   const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<readonly string[]>(["generate", "metrics"]);
+  const [scopes, setScopes] = useState<readonly string[]>(() => scopesOf(currentRole()).map(([scope]) => scope));
   const [life, setLife] = useState("");
   const [date, setDate] = useState("");
   const [busy, setBusy] = useState(false);
@@ -126,7 +132,7 @@ function Scopes({ scopes, change }: { scopes: readonly string[]; change: (scopes
   return (
     <fieldset class="field">
       <legend>Scopes</legend>
-      {SCOPES.map(([scope, title, help]) => (
+      {scopesOf(currentRole()).map(([scope, title, help]) => (
         <label key={scope} class="check">
           <input
             type="checkbox"

@@ -1,18 +1,21 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { Gauge, Pencil } from "lucide";
-import { type Key, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { type Key, KeyService, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { ago, columnAmount, count, day, timeText } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
 import { pathOf } from "../route.ts";
+import { can, currentPerson } from "../session/session.ts";
 
 interface Props {
   keys: readonly Key[];
   showCaps: (key: Key) => void;
   rename: (key: Key) => void;
   revoke: (key: Key) => void;
+  /** Makes the owner who is signed in the holder, or nobody. */
+  takeOver: (key: Key) => void;
 }
 
 /** Keys with their usage of the last 30 days. */
@@ -24,8 +27,9 @@ export function KeyTable({ keys, ...actions }: Props) {
     { title: "Last used", cell: ({ use }) => <LastUsed at={use?.lastUsedAt} /> },
     { title: "Requests, 30 days", figure: true, cell: (key) => <Requests of={key} /> },
     { title: "Credits, 30 days", figure: true, cell: ({ use }) => columnAmount(use?.credits || "0") },
-    { title: "", class: "actions", cell: (key) => <Actions of={key} {...actions} /> },
   ];
+  if (can(KeyService.method.revokeKey))
+    columns.push({ title: "", class: "actions", cell: (key) => <Actions of={key} {...actions} /> });
   return (
     <DataTable
       label="Keys"
@@ -48,6 +52,7 @@ function Name({ of: key }: { of: Key }) {
       <Link to={pathOf("", { key: key.id, period: "30d" })}>{key.name || "Unnamed"}</Link>{" "}
       <span class="soft small more">
         {key.console ? "of this console" : <code>{key.prefix}…</code>} since {day(key.createdAt)}
+        {key.holder && `, of ${key.holder.name || key.holder.email}`}
       </span>
     </span>
   );
@@ -93,11 +98,17 @@ function Expiry({ of: key }: { of: Key }) {
   return <>{day(key.expiresAt) || <span class="soft">never</span>}</>;
 }
 
-function Actions({ of: key, showCaps, rename, revoke }: { of: Key } & Omit<Props, "keys">) {
+function Actions({ of: key, showCaps, rename, revoke, takeOver }: { of: Key } & Omit<Props, "keys">) {
   if (key.console || key.revokedAt) return null;
   const name = key.name || "Unnamed";
+  const isOthers = key.holder !== undefined && key.holder.id !== currentPerson();
   return (
     <span>
+      {isOthers && can(KeyService.method.takeOverKey) && (
+        <button type="button" class="quiet small" onClick={() => takeOver(key)} aria-label={`Take over ${name}`}>
+          Take over
+        </button>
+      )}
       <button
         type="button"
         class="quiet round"

@@ -1,6 +1,6 @@
 import { KeyRound, Plus } from "lucide";
-import { useState } from "preact/hooks";
-import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { useEffect, useState } from "preact/hooks";
+import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { CapCard } from "../caps/cap-card.tsx";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
@@ -14,6 +14,7 @@ import { Skeleton } from "../parts/skeleton.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { keys } from "../rpc.ts";
+import { can } from "../session/session.ts";
 import { CreateKey } from "./create-key.tsx";
 import { KeyCaps } from "./key-caps.tsx";
 import { KeyTable } from "./key-table.tsx";
@@ -40,6 +41,12 @@ export function KeysPage() {
     close();
     list.reload();
   };
+  const takeOver = (key: Key) => {
+    keys.takeOverKey({ id: key.id }).then(
+      () => done(`The key ${key.name || key.prefix} no longer ends with ${key.holder?.name || "its holder"}.`),
+      () => list.reload(),
+    );
+  };
 
   return (
     <>
@@ -47,10 +54,7 @@ export function KeysPage() {
         title="Keys"
         lead="Programs call the service with a key. All keys of the workspace share its credit and its limits."
       >
-        <button type="button" class="primary" onClick={() => setOpen({ what: "create" })}>
-          <Icon of={Plus} />
-          Create a key
-        </button>
+        <Create open={() => setOpen({ what: "create" })} />
       </PageHead>
       <div class="toolbar">
         <Search value={search} placeholder="Find by name or secret" />
@@ -75,6 +79,7 @@ export function KeysPage() {
                   showCaps={(key) => setOpen({ what: "caps", key })}
                   rename={(key) => setOpen({ what: "rename", key })}
                   revoke={(key) => setOpen({ what: "revoke", key })}
+                  takeOver={takeOver}
                 />
               )}
               <PagerButtons pager={pager} next={nextPageToken} />
@@ -88,6 +93,16 @@ export function KeysPage() {
       {open?.what === "rename" && <RenameKey of={open.key} close={close} done={done} />}
       {open?.what === "revoke" && <RevokeKey of={open.key} close={close} done={done} />}
     </>
+  );
+}
+
+function Create({ open }: { open: () => void }) {
+  if (!can(KeyService.method.createKey)) return null;
+  return (
+    <button type="button" class="primary" onClick={open}>
+      <Icon of={Plus} />
+      Create a key
+    </button>
   );
 }
 

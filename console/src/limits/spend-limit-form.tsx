@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { type SpendLimit, type SpendPeriod, SpendPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, roundAmount, timeText } from "../format.ts";
@@ -9,6 +10,7 @@ import { type Fill, FillTag, fillOf, Meter } from "../parts/meter.tsx";
 import { Note } from "../parts/note.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { credits } from "../rpc.ts";
+import { can } from "../session/session.ts";
 
 interface Props {
   period: SpendPeriod;
@@ -26,6 +28,7 @@ export function SpendLimitForm({ period, title, set, state, changed }: Props) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const id = `limit-${wordOf(SpendPeriodSchema, period)}`;
+  const mayChange = can(CreditService.method.setSpendLimit);
   const isChanged = draft !== undefined && draft.trim() !== (set ?? "");
 
   const run = async (update: () => Promise<unknown>, sentence: string) => {
@@ -61,6 +64,7 @@ export function SpendLimitForm({ period, title, set, state, changed }: Props) {
               pattern="\d{1,10}(\.\d{1,6})?"
               title="Credits, such as 250 or 0.5"
               required
+              readOnly={!mayChange}
               value={draft ?? set ?? ""}
               onInput={(event) => setDraft(event.currentTarget.value)}
             />
@@ -69,17 +73,19 @@ export function SpendLimitForm({ period, title, set, state, changed }: Props) {
         </Field>
         {state && <Spent title={title} state={state} />}
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons start">
-          <button type="submit" class={isChanged ? "primary" : ""} disabled={busy || !isChanged}>
-            Save
-          </button>
-          {isChanged && (
-            <button type="button" class="quiet" onClick={() => setDraft(undefined)}>
-              Cancel
+        {mayChange && (
+          <div class="buttons start">
+            <button type="submit" class={isChanged ? "primary" : ""} disabled={busy || !isChanged}>
+              Save
             </button>
-          )}
-          {set !== undefined && !isChanged && <Remove title={title} busy={busy} remove={remove} />}
-        </div>
+            {isChanged && (
+              <button type="button" class="quiet" onClick={() => setDraft(undefined)}>
+                Cancel
+              </button>
+            )}
+            {set !== undefined && !isChanged && <Remove title={title} busy={busy} remove={remove} />}
+          </div>
+        )}
       </form>
     </Card>
   );

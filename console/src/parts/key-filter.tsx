@@ -1,18 +1,22 @@
 import { X } from "lucide";
 import { useEffect, useId, useState } from "preact/hooks";
-import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { narrow } from "../route.ts";
 import { keys } from "../rpc.ts";
+import { can } from "../session/session.ts";
 import { Icon } from "./icon.tsx";
 
 /**
  * Filters a page by key. Finds keys by the start of their name or secret; stores the choice as `key` in the address.
+ * A role that may not list keys cannot search for them.
  */
 export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string | undefined }) {
   const [text, setText] = useState("");
   const [found, setFound] = useState<Key[]>([]);
   const id = useId();
+  const maySearch = can(KeyService.method.listKeys);
   useEffect(() => {
+    if (!maySearch) return undefined;
     const leaving = new AbortController();
     const timer = setTimeout(() => {
       keys.listKeys({ search: text.trim(), pageSize: 20 }, { signal: leaving.signal }).then(
@@ -24,7 +28,7 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
       clearTimeout(timer);
       leaving.abort();
     };
-  }, [text]);
+  }, [text, maySearch]);
 
   if (keyId) {
     return (
@@ -36,6 +40,7 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
       </span>
     );
   }
+  if (!maySearch) return null;
   const type = (value: string) => {
     setText(value);
     const key = found.find((one) => labelOf(one) === value);

@@ -1,7 +1,9 @@
 import { ThumbsDown, ThumbsUp } from "lucide";
 import { useState } from "preact/hooks";
+import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { describe } from "../failure.ts";
 import { generation } from "../rpc.ts";
+import { can } from "../session/session.ts";
 import { Icon } from "./icon.tsx";
 import { toast } from "./toasts.tsx";
 
@@ -17,11 +19,12 @@ interface Props {
   score?: number | undefined;
 }
 
-/** Two buttons that record whether an answer was good. The last one counts. */
+/** Two buttons that record whether an answer was good. The last one counts. Nothing for a role that may not. */
 export function Rating({ id, score: recorded }: Props) {
   const [own, setOwn] = useState<number>();
   const [busy, setBusy] = useState(false);
   const score = own ?? recorded;
+  if (!can(GenerationService.method.recordOutcome)) return null;
   const record = async (correct: boolean) => {
     setBusy(true);
     try {

@@ -17,17 +17,37 @@ export class SignInError extends Error {
   }
 }
 
+/** A workspace of a person. */
+export interface Membership {
+  readonly id: string;
+  readonly name: string;
+  readonly role: string;
+}
+
+/** The body of a response with a session, of either side. */
+export interface SessionBody {
+  readonly expires_at?: string;
+  readonly operator?: string;
+  readonly workspace?: string;
+  readonly workspace_id?: string;
+  /** Name of the provider through which people sign in. */
+  readonly provider?: string;
+  readonly person?: { readonly id: string; readonly name: string; readonly email: string; readonly operator: boolean };
+  readonly role?: string;
+  readonly workspaces?: readonly Membership[];
+}
+
 /** Opens and ends the sessions of one side of the console. The cookie of a session is not accessible to scripts. */
 export class SessionClient<T> {
   readonly #address: string;
-  readonly #read: (body: Record<string, string>) => T;
+  readonly #read: (body: SessionBody) => T;
   readonly #ends = new EventTarget();
 
   /**
    * @param address path of the session on the service
    * @param read makes the session from the body of a response
    */
-  constructor(address: string, read: (body: Record<string, string>) => T) {
+  constructor(address: string, read: (body: SessionBody) => T) {
     this.#address = address;
     this.#read = read;
   }
@@ -40,14 +60,23 @@ export class SessionClient<T> {
 
   /** Opens a session. @throws SignInError, TypeError */
   async signIn(token: string): Promise<T> {
-    const headers = { "content-type": "application/json" };
-    return this.#sessionOf(await fetch(this.#address, { method: "POST", headers, body: JSON.stringify({ token }) }));
+    return this.#send("POST", { token });
   }
 
-  /** Ends the session in all tabs. @throws SignInError, TypeError */
-  async signOut(): Promise<void> {
+  /** Changes the workspace of a person's session. @throws SignInError, TypeError */
+  async choose(workspace: string): Promise<T> {
+    return this.#send("PUT", { workspace });
+  }
+
+  /**
+   * Ends the session in all tabs.
+   * @returns where the browser signs out at the provider, too; undefined: nowhere
+   * @throws SignInError, TypeError
+   */
+  async signOut(): Promise<string | undefined> {
     const response = await fetch(this.#address, { method: "DELETE" });
     if (!response.ok) throw await refusal(response);
+    return response.status === 200 ? (await response.json()).sign_out_url : undefined;
   }
 
   /** Notifies the console that the session has expired. */
@@ -59,6 +88,11 @@ export class SessionClient<T> {
   onEnd(listener: () => void): () => void {
     this.#ends.addEventListener("end", listener);
     return () => this.#ends.removeEventListener("end", listener);
+  }
+
+  async #send(method: string, body: object): Promise<T> {
+    const headers = { "content-type": "application/json" };
+    return this.#sessionOf(await fetch(this.#address, { method, headers, body: JSON.stringify(body) }));
   }
 
   async #sessionOf(response: Response): Promise<T> {

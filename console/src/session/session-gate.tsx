@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { invitationOf, invited } from "./invitation.ts";
+import { takeNotice } from "./provider-sign-in.tsx";
 import { type SessionClient, secretOfLink } from "./session-client.ts";
 import { SignIn, type SignInText } from "./sign-in.tsx";
 
@@ -26,15 +28,16 @@ export function SessionGate<T>({ client, find, text, ended, children }: Props<T>
   const [state, setState] = useState<State<T>>({ at: "start" });
 
   const start = () => {
+    const notice = takeNotice();
     find().then(
-      (session) => setState(session ? { at: "in", session } : { at: "out", notice: "" }),
+      (session) => setState(session ? { at: "in", session } : { at: "out", notice: notice || invited() }),
       (error: unknown) => setState({ at: "failed", error }),
     );
   };
   useEffect(start, []);
   // A sign-in link that is opened in this tab changes only the fragment of the address, and loads no page.
   useEffect(() => {
-    const open = () => secretOfLink(location.hash) && start();
+    const open = () => (secretOfLink(location.hash) || invitationOf(location.hash)) && start();
     addEventListener("hashchange", open);
     return () => removeEventListener("hashchange", open);
   }, []);
@@ -55,7 +58,10 @@ export function SessionGate<T>({ client, find, text, ended, children }: Props<T>
   }
   const leave = () => {
     client.signOut().then(
-      () => setState({ at: "out", notice: "You have signed out." }),
+      (address) => {
+        if (address) location.assign(address);
+        else setState({ at: "out", notice: "You have signed out." });
+      },
       (error: unknown) => setState({ at: "failed", error }),
     );
   };

@@ -5,6 +5,7 @@ import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
 import { Mark } from "../shell/mark.tsx";
 import { ThemeSwitch } from "../shell/theme-switch.tsx";
+import { ProviderSignIn } from "./provider-sign-in.tsx";
 import { type SessionClient, SignInError, secretOfLink } from "./session-client.ts";
 
 /** What the form says. */
@@ -63,6 +64,7 @@ export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
       {notice && <Note role="status">{notice}</Note>}
       <div class="card">
         <h1>{text.heading}</h1>
+        <ProviderSignIn />
         <form class="form" onSubmit={submit}>
           <Field id="token" label={text.label} help={text.help}>
             <input

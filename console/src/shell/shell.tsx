@@ -18,7 +18,9 @@ interface Props {
   page: string;
   /** Who is signed in: what it is, and its name. */
   label: string;
-  name: string;
+  name: ComponentChildren;
+  /** The person, and what else is theirs; nothing for a token. */
+  account?: ComponentChildren;
   /** What the title of the browser's tab says besides the page. */
   title: string;
   leave: () => void;
@@ -26,7 +28,7 @@ interface Props {
 }
 
 /** The layout of every page: navigation, who is signed in, and content. */
-export function Shell({ pages, addressOf, page, label, name, title, leave, children }: Props) {
+export function Shell({ pages, addressOf, page, label, name, account, title, leave, children }: Props) {
   // Only on narrow screens; wide ones always show the navigation.
   const [isOpen, setIsOpen] = useState(false);
   const [pageTitle = "Not found"] = Object.hasOwn(pages, page) ? (pages[page] ?? []) : [];
@@ -71,6 +73,7 @@ export function Shell({ pages, addressOf, page, label, name, title, leave, child
             </ul>
           </nav>
           <div class="account">
+            {account}
             <ThemeSwitch />
             <button type="button" class="quiet" onClick={leave}>
               <Icon of={LogOut} />

@@ -43,10 +43,13 @@ export function ownerHandlers(
       if (!isPersonSecret(secret)) await sessions.close(secret);
       return { cookie: OWNER_COOKIE, url };
     },
-    describe: (session) =>
-      "person" in session
+    describe: (session) => ({
+      ...("person" in session
         ? describePerson(session)
-        : { workspace: session.caller.workspace, workspace_id: session.caller.workspaceId },
+        : { workspace: session.caller.workspace, workspace_id: session.caller.workspaceId }),
+      // Without a provider, nobody can become a member.
+      ...(people ? { provider: people.providerName } : {}),
+    }),
   });
 }
 
