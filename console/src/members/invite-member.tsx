@@ -1,0 +1,85 @@
+import { useState } from "preact/hooks";
+import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
+import { Copy } from "../parts/copy.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Field } from "../parts/field.tsx";
+import { Note } from "../parts/note.tsx";
+import { members } from "../rpc.ts";
+import { RoleField } from "./role-field.tsx";
+
+interface Props {
+  close: () => void;
+  /** @param sentence what happened */
+  done: (sentence: string) => void;
+}
+
+/** Asks for a role, then shows the link once. */
+export function InviteMember({ close, done }: Props) {
+  const [link, setLink] = useState("");
+  if (!link) return <Form close={close} show={(path) => setLink(location.origin + path)} />;
+  return (
+    <Dialog title="The invitation" close={close} sticky>
+      <Note tone="warn">
+        <p>
+          <strong>Send it now.</strong> The link is not shown again. The first person who opens it and signs in becomes
+          a member, within seven days.
+        </p>
+      </Note>
+      <pre class="secret" data-secret>
+        {link}
+      </pre>
+      <Copy text={link} label="Copy the link" />
+      <div class="buttons">
+        <button type="button" class="primary" onClick={() => done("Created the invitation.")}>
+          I have sent it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Form({ close, show }: { close: () => void; show: (path: string) => void }) {
+  const [role, setRole] = useState(MemberRole.DEVELOPER);
+  const [note, setNote] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      show((await members.inviteMember({ role, note: note.trim() })).path);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="Invite somebody" close={close}>
+      <form class="form" onSubmit={submit}>
+        <RoleField role={role} choose={setRole} />
+        <Field id="note" label="Note">
+          <input
+            id="note"
+            type="text"
+            maxLength={200}
+            autocomplete="off"
+            placeholder="For whom is it?"
+            value={note}
+            onInput={(event) => setNote(event.currentTarget.value)}
+          />
+        </Field>
+        {error !== undefined && <FailureNote error={error} />}
+        <div class="buttons">
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={busy}>
+            {busy ? "Creating…" : "Create the link"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
