@@ -7,6 +7,7 @@ import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { MemberService } from "../../gen/chorus/admin/v1/members_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { ActivityPage } from "./activity/activity-page.tsx";
 import { AlertsPage } from "./alerts/alerts-page.tsx";
@@ -41,6 +42,7 @@ const PAGES = {
 const NEEDED: Partial<Record<keyof typeof PAGES, DescMethod>> = {
   playground: GenerationService.method.generate,
   keys: KeyService.method.listKeys,
+  subjects: UsageService.method.listTopSubjects,
   alerts: AlertService.method.getAlerts,
   ledger: CreditService.method.listLedger,
   audit: ActivityService.method.listAudit,

@@ -11,8 +11,8 @@ interface Props {
   found: readonly Cap[];
   /** Names of subjects; others are shown as they are. */
   names: ReadonlyMap<string, string> | undefined;
-  /** Called for a cap that is to be removed. */
-  clear: (cap: Cap) => void;
+  /** Called for a cap that is to be removed; undefined: none can be. */
+  clear: ((cap: Cap) => void) | undefined;
 }
 
 /** Caps as a table. */
@@ -29,7 +29,8 @@ export function CapTable({ found, names, clear }: Props) {
       title: "",
       class: "actions",
       cell: (cap) =>
-        cap.id !== "" && (
+        cap.id !== "" &&
+        clear && (
           <button
             type="button"
             class="quiet small danger"

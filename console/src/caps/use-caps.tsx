@@ -1,25 +1,32 @@
 import { Plus } from "lucide";
 import { useState } from "preact/hooks";
-import type { Cap } from "../../../gen/chorus/admin/v1/caps_pb.js";
+import { type Cap, CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { ConfirmChange } from "../alerts/alert-dialogs.tsx";
 import { useLoad } from "../load.ts";
 import { Icon } from "../parts/icon.tsx";
 import { usePager } from "../parts/pager.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { caps } from "../rpc.ts";
+import { can, currentRole } from "../session/session.ts";
 import { SetCap } from "./cap-form.tsx";
 import { isTemplate, listCaps, listCapsOf } from "./list.ts";
 import { nameOf } from "./words.ts";
 
+/** Whether the session may change the caps of a subject: developers only those of their own keys. */
+function mayChange(subject: string): boolean {
+  if (!can(CapService.method.setCap)) return false;
+  return currentRole() !== "developer" || (subject.startsWith("key:") && !isTemplate(subject));
+}
+
 /**
- * Loads caps, and sets and clears them.
+ * Loads caps, and sets and clears them. `button` and `clear` are absent if the session may not change these caps.
  * @param subject whose caps: such as `user:u-4711`, or `user:*` for those of all users
  * @param whose the subject in words, such as "each user"
  */
 export function useCaps(subject: string, whose: string) {
   const pager = usePager(subject);
   const [isSetting, setIsSetting] = useState(false);
-  const [cleared, clear] = useState<Cap>();
+  const [cleared, setCleared] = useState<Cap>();
   const list = useLoad(
     (signal) =>
       isTemplate(subject) ? listCaps(subject.slice(0, -1), pager.token, signal) : listCapsOf(subject, signal),
@@ -28,10 +35,11 @@ export function useCaps(subject: string, whose: string) {
   const done = (sentence: string) => {
     toast(sentence);
     setIsSetting(false);
-    clear(undefined);
+    setCleared(undefined);
     list.reload();
   };
-  const button = (
+  const isChangeable = mayChange(subject);
+  const button = isChangeable && (
     <button type="button" class="small" onClick={() => setIsSetting(true)}>
       <Icon of={Plus} />
       Set a cap for {whose}
@@ -49,10 +57,10 @@ export function useCaps(subject: string, whose: string) {
             await caps.clearCap({ id: cleared.id });
             done("Cleared the cap.");
           }}
-          close={() => clear(undefined)}
+          close={() => setCleared(undefined)}
         />
       )}
     </>
   );
-  return { list, pager, clear, button, dialogs };
+  return { list, pager, clear: isChangeable ? setCleared : undefined, button, dialogs };
 }

@@ -24,7 +24,11 @@ export function KeyCaps({ of: key, close }: { of: Key; close: () => void }) {
             {caps.length === 0 && <p>This key has no cap.</p>}
             <ul class="caps">
               {caps.map((cap) => (
-                <Row key={cap.id || `${cap.figure} ${cap.period} ${cap.action}`} of={cap} clear={() => clear(cap)} />
+                <Row
+                  key={cap.id || `${cap.figure} ${cap.period} ${cap.action}`}
+                  of={cap}
+                  clear={clear && (() => clear(cap))}
+                />
               ))}
             </ul>
           </>
@@ -36,7 +40,7 @@ export function KeyCaps({ of: key, close }: { of: Key; close: () => void }) {
   );
 }
 
-function Row({ of: cap, clear }: { of: Cap; clear: () => void }) {
+function Row({ of: cap, clear }: { of: Cap; clear: (() => void) | undefined }) {
   const { figure, period, amount, used = "0", endsAt } = cap;
   const name = nameOf(figure, period);
   const [value, limit] = [Number(used), Number(amount)];
@@ -54,7 +58,7 @@ function Row({ of: cap, clear }: { of: Cap; clear: () => void }) {
           {cap.action === CapAction.LOW ? "Then answers have low effort." : "Then requests are refused."}
           {endsAt && !hasEnded(cap) && ` Until ${timeText(endsAt).slice(0, 16)}.`}
         </span>
-        {cap.id !== "" && (
+        {cap.id !== "" && clear && (
           <button type="button" class="quiet small danger figure" aria-label={`Clear ${name}`} onClick={clear}>
             Clear
           </button>

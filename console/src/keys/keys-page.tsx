@@ -1,5 +1,5 @@
 import { KeyRound, Plus } from "lucide";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { CapCard } from "../caps/cap-card.tsx";
 import { useLoad } from "../load.ts";
@@ -42,10 +42,8 @@ export function KeysPage() {
     list.reload();
   };
   const takeOver = (key: Key) => {
-    keys.takeOverKey({ id: key.id }).then(
-      () => done(`The key ${key.name || key.prefix} no longer ends with ${key.holder?.name || "its holder"}.`),
-      () => list.reload(),
-    );
+    const sentence = `The key ${key.name || key.prefix} no longer ends with ${key.holder?.name || "its holder"}.`;
+    keys.takeOverKey({ id: key.id }).then(() => done(sentence), list.reload);
   };
 
   return (

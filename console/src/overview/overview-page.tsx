@@ -1,4 +1,5 @@
 import { RefreshCw } from "lucide";
+import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { later } from "../later.tsx";
 import { type Loaded, useLoad } from "../load.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -9,6 +10,7 @@ import { boundsOf, intervalOf, type Period, PeriodPicker, periodOf, previousOf }
 import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { usage, workspaces } from "../rpc.ts";
+import { can } from "../session/session.ts";
 import { groupOf } from "../subjects/group.ts";
 import { GroupPicker } from "../subjects/group-picker.tsx";
 import { Balance } from "./balance.tsx";
@@ -34,7 +36,8 @@ const MOST_LATENCY_MS = 91 * 86_400_000;
 export function OverviewPage() {
   const { query } = useRoute();
   const period = periodOf(query);
-  const group = groupOf(query.get("by"));
+  const maySplit = can(UsageService.method.listTopSubjects);
+  const group = maySplit ? groupOf(query.get("by")) : undefined;
   const keyId = group ? "" : (query.get("key") ?? "");
 
   const standing = useLoad(
@@ -63,7 +66,7 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title="Overview">
-        <GroupPicker group={group} options={GROUPS} />
+        {maySplit && <GroupPicker group={group} options={GROUPS} />}
         {!group && <KeyFilter keyId={keyId} keyName={keyName} />}
         <PeriodPicker period={period} />
         <button type="button" aria-label="Refresh" title="Refresh" onClick={refresh}>
