@@ -20,7 +20,7 @@ const COMMON = ["Overview", "Activity", "Limits and spend"];
 const ROLES = [
   {
     group: "leads",
-    pages: [...COMMON, "Playground", "Keys", "Alerts", "Ledger", "Audit log", "Members"],
+    pages: [...COMMON, "Playground", "Keys", "Users and tags", "Alerts", "Ledger", "Audit log", "Members"],
     denied: ["CreditService/Grant"],
   },
   {
@@ -30,12 +30,12 @@ const ROLES = [
   },
   {
     group: "finance",
-    pages: [...COMMON, "Ledger"],
+    pages: [...COMMON, "Users and tags", "Ledger"],
     denied: ["KeyService/ListKeys", "KeyService/CreateKey", "ActivityService/ListAudit"],
   },
   {
     group: "guests",
-    pages: [...COMMON, "Keys", "Alerts", "Ledger", "Audit log", "Members"],
+    pages: [...COMMON, "Keys", "Users and tags", "Alerts", "Ledger", "Audit log", "Members"],
     denied: ["KeyService/CreateKey", "MemberService/InviteMember", "AlertService/ClearAlerts"],
   },
 ] as const;
@@ -117,6 +117,8 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     await heading(page, "Overview");
     for (const [name, button] of [
       ["Keys", "Create a key"],
+      ["Keys", "Set a cap for each key"],
+      ["Users and tags", "Set a cap for each user"],
       ["Members", "Invite"],
       ["Alerts", "Save"],
       ["Limits and spend", "Save"],

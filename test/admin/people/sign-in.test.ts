@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { test as base } from "vitest";
 import { readOidc } from "../../../src/config/oidc.ts";
+import { newGenerationId } from "../../../src/contract/generation-id.ts";
+import { arrangePartitions } from "../../../src/store/partitions.ts";
 import type { Pool } from "../../../src/store/pool.ts";
 import { adminOf } from "../../helpers/admin.ts";
 import { testDatabase } from "../../helpers/database.ts";
@@ -183,6 +185,35 @@ test("confines the keys of a developer to answers, and their caps to what an own
   await assert.rejects(office.caps.setCap(cap(tag, "9"), actor), { kind: "missing_scope" });
   await assert.rejects(office.caps.setCap(cap(`key:${key?.id}`, "9"), actor), { field: "cap.amount" });
   await office.caps.setCap(cap(`key:${key?.id}`, "4"), actor);
+});
+
+test("shows a developer how requests of their own keys were answered, and no others", async ({
+  pool,
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { actor } = (await office.signIn(subject)).session;
+  const { key: own } = await office.keys.createKey({ name: "hers" }, actor);
+  const { key: others } = await office.keys.createKey({ workspace: "default", name: "others" });
+  const now = Date.now();
+  await arrangePartitions(pool, now, 400);
+  const [id, hidden] = await Promise.all(
+    [own, others].map(async (key) => {
+      const generation = newGenerationId(now);
+      await pool.query(
+        `insert into generations
+         select id, $1, $2, 'req_1', $3, false, 'text', 'auto', 'low', 1, 1, 0, 1, 'ok', 'stop', 1
+         from workspaces where name = 'default'`,
+        [new Date(now), generation, key?.id],
+      );
+      return generation;
+    }),
+  );
+  assert.equal((await office.activity.getRun({ id: id ?? "" }, actor)).generation?.keyId, own?.id);
+  await assert.rejects(office.activity.getRun({ id: hidden ?? "" }, actor), { kind: "unknown_entity" });
+  assert.equal((await office.activity.getRun({ workspace: "default", id: hidden ?? "" })).generation?.id, hidden);
 });
 
 test("lets an owner remove a member whom the provider no longer confirms, and take over a key", async ({

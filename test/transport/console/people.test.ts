@@ -22,15 +22,15 @@ const GROUPS = { owner: "leads", developer: "engineering", billing: "finance", v
 /** What members who are no owners may call, written down a second time. An owner may call all but OPERATORS. */
 const MAY: Record<"developer" | "billing" | "viewer", string> = {
   developer:
-    "ListGenerations SetCap ListCaps ClearCap CreateKey UpdateKey ListKeys RevokeKey GetUsage GetQuotas " +
+    "ListGenerations GetRun SetCap ListCaps ClearCap CreateKey UpdateKey ListKeys RevokeKey GetUsage GetQuotas " +
     "GetPerformance ListTopKeys GetWorkspace GetNextTier Generate StreamGenerate RecordOutcome Quotas",
   billing:
-    "ListGenerations ListCaps ListLedger SetSpendLimit ClearSpendLimit GetUsage GetQuotas GetPerformance " +
+    "ListGenerations GetRun ListCaps ListLedger SetSpendLimit ClearSpendLimit GetUsage GetQuotas GetPerformance " +
     "ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace GetNextTier Quotas Metrics",
   viewer:
-    "ListGenerations ListAudit GetAlerts ListAlertDeliveries ListCaps ListLedger ListKeys ListMembers GetUsage " +
-    "GetQuotas GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace GetNextTier Quotas " +
-    "Metrics",
+    "ListGenerations GetRun ListAudit GetAlerts ListAlertDeliveries ListCaps ListLedger ListKeys ListMembers " +
+    "GetUsage GetQuotas GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace GetNextTier " +
+    "Quotas Metrics",
 };
 const OPERATORS =
   "Grant Deduct Purchase CheckBooks ListModels ListLearned ResetLearned ListReplicas ListWorkspaceStates " +
