@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Recording, Row } from "./recording.ts";
 import type { RawOutput } from "./repair.ts";
+import { readToolRow, type ToolRow } from "./tool-rows.ts";
 
 export interface RecordedFile {
   /** Path as given. */
@@ -10,18 +11,28 @@ export interface RecordedFile {
   name: string;
   rows: Row[];
   raw: RawOutput[];
-  /** Number of lines that are neither a row nor a raw output, and were skipped. */
+  /** Questions with tools. */
+  toolRows: ToolRow[];
+  /** Number of lines that are none of these, and were skipped. */
   skipped: number;
 }
 
 /**
  * Reads a file of recorded answers with one JSON object per line: `{id, group, prompt, gold, models}` or `{id, model,
- * output}`. Fills in missing ids and groups. Ignores a recording without a valid score, as if the model had not run.
+ * output}` or `{id, category, question, functions, outputs}`. Fills in missing ids and groups. Ignores a recording
+ * without a valid score, as if the model had not run.
  * Skips and counts other lines.
  * @throws Error if the file cannot be read or has no usable line
  */
 export function readRecorded(path: string): RecordedFile {
-  const file: RecordedFile = { path, name: basename(path).replace(/\.jsonl?$/, ""), rows: [], raw: [], skipped: 0 };
+  const file: RecordedFile = {
+    path,
+    name: basename(path).replace(/\.jsonl?$/, ""),
+    rows: [],
+    raw: [],
+    toolRows: [],
+    skipped: 0,
+  };
   for (const [index, line] of contents(path)
     .replace(/^\uFEFF/, "")
     .split("\n")
@@ -43,9 +54,13 @@ export function readRecorded(path: string): RecordedFile {
         models: Object.fromEntries(models),
       });
     } else if (model !== undefined && output !== undefined) file.raw.push({ id, model, output });
-    else file.skipped++;
+    else {
+      const row = item && readToolRow(item);
+      if (row) file.toolRows.push(row);
+      else file.skipped++;
+    }
   }
-  if (file.rows.length + file.raw.length === 0)
+  if (file.rows.length + file.raw.length + file.toolRows.length === 0)
     throw new Error(
       `${path}: no recorded answers. Expected one JSON object per line: {"id","group","prompt","gold","models"}.`,
     );

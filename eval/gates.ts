@@ -2,6 +2,7 @@ import type { CataloguesRow } from "./catalogues.ts";
 import type { ContextRow } from "./contexts.ts";
 import type { PanelsRow } from "./panels.ts";
 import type { ServedRow } from "./served.ts";
+import type { ToolPlanRow } from "./tool-plans.ts";
 
 /** A figure that a file of the published reference must reach. */
 interface Gate {
@@ -95,5 +96,13 @@ export function missedGates(file: string, served: readonly ServedRow[]): string[
   const byName = new Map(served.map((row) => [row.served, row]));
   return GATES.filter((gate) => gate.file === file && !gate.isMet(byName)).map(
     ({ holds }) => `${file} misses a gate. Expected ${holds}.`,
+  );
+}
+
+/** What the plans for tools miss, as sentences: each must gain, and lose nothing where no call is right. */
+export function missedByToolPlans(file: string, plans: readonly ToolPlanRow[]): string[] {
+  const watched = plans.filter(({ category }) => category === "all" || category === "relevance");
+  return watched.flatMap(({ served, category, gain }) =>
+    gain < 0 ? [`${file} misses a gate. ${served} (${category}): expected no loss to the best member.`] : [],
   );
 }

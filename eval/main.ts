@@ -9,7 +9,7 @@ import { costPart } from "./cost.ts";
 import { choose, choosePanel, type RecordedFile, readRecorded } from "./data.ts";
 import { difficultyPart, type Routed, routed } from "./difficulty.ts";
 import { fieldVotePart } from "./field-vote.ts";
-import { missedByCatalogues, missedByContexts, missedByPanels, missedGates } from "./gates.ts";
+import { missedByCatalogues, missedByContexts, missedByPanels, missedByToolPlans, missedGates } from "./gates.ts";
 import { raterOf } from "./held-out-rater.ts";
 import { mathsShare } from "./maths-share.ts";
 import { otherAccuracies, panelsPart, votersOf } from "./panels.ts";
@@ -17,6 +17,8 @@ import type { Choice } from "./recording.ts";
 import { originOf, repairPart } from "./repair.ts";
 import { section } from "./report.ts";
 import { servedPart } from "./served.ts";
+import { toolPanelsPart } from "./tool-panels.ts";
+import { toolPlansPart } from "./tool-plans.ts";
 import { votePart } from "./vote.ts";
 import { voteConstants } from "./vote-constants.ts";
 
@@ -60,7 +62,7 @@ async function main(): Promise<void> {
   const missed: string[] = [];
   for (const file of files) {
     const run = { requested, files, sets, shipped: values.shipped };
-    const { parts, notes, served, contexts, panels, catalogues } = await measure(file, run);
+    const { parts, notes, served, contexts, panels, catalogues, plans = [] } = await measure(file, run);
     results.push(files.length > 1 ? { file: file.name, ...parts } : parts);
     sections.push(section(file, parts, notes));
     missed.push(
@@ -68,6 +70,7 @@ async function main(): Promise<void> {
       ...missedByContexts(file.name, contexts),
       ...missedByPanels(file.name, panels),
       ...missedByCatalogues(file.name, catalogues),
+      ...missedByToolPlans(file.name, plans),
     );
     if (!values.json) console.log(sections.at(-1));
     else for (const note of notes) console.error(`${file.name}: ${note}`);
@@ -122,6 +125,13 @@ async function measure(file: RecordedFile, { requested, files, sets, shipped }: 
   if (file.raw.length > 0) {
     keep("repair", repairPart(file.raw, originOf(file, files)));
     return { parts, notes, served: [], contexts: [], panels: [], catalogues: [] };
+  }
+  if (file.toolRows.length > 0) {
+    const plans = await toolPlansPart(file.toolRows);
+    const toolPanels = toolPanelsPart(file.toolRows);
+    keep("tool_plans", plans.length > 0 ? plans : undefined);
+    keep("tool_panels", toolPanels.length > 0 ? toolPanels : undefined);
+    return { parts, notes, served: [], contexts: [], panels: [], catalogues: [], plans };
   }
   const set = sets.get(file) ?? "";
   const others = new Map(

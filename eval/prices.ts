@@ -56,6 +56,13 @@ function priceOf(model: string): NonNullable<Member["price"]> {
   return { input: price, output: price };
 }
 
+/** Cost of a call in USD. @param tokens of input and output; default: those of a usual call */
+export function costOfCall(model: string, tokens: readonly [input: number, output: number] | undefined): number {
+  if (!tokens) return usualCost(model);
+  const { input, output } = priceOf(model);
+  return (tokens[0] * input + tokens[1] * output) / 1e6;
+}
+
 /** Cost of a call of usual length in USD. */
 export function usualCost(model: string): number {
   return callPrice({ price: priceOf(model) }) ?? 0;

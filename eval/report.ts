@@ -11,6 +11,8 @@ const TITLES: Record<string, string> = {
   field_vote: "Field vote",
   repair: "Repair of raw outputs",
   cost: "Cost",
+  tool_plans: "Calls of tools, as served",
+  tool_panels: "Calls of tools, random panels",
 };
 
 /** The results of a file in Markdown: a table for each part, with an additional column for each subset of the rows. */
@@ -19,7 +21,8 @@ export function section(
   parts: Readonly<Record<string, unknown>>,
   notes: readonly string[],
 ): string {
-  const rows = `${file.rows.length > 0 ? `${file.rows.length} rows` : `${file.raw.length} raw outputs`}.`;
+  const questions = file.rows.length + file.toolRows.length;
+  const rows = `${questions > 0 ? `${questions} rows` : `${file.raw.length} raw outputs`}.`;
   const tables = Object.entries(parts).map(
     ([key, part]) => `### ${TITLES[key] ?? key}\n\n${Array.isArray(part) ? list(part) : table(part)}`,
   );

@@ -133,6 +133,28 @@ describe("calls of tools", () => {
     const invalid = calls(weather("{}"));
     const last = await run(strong(invalid, invalid, calls(b)), "high");
     assert.deepEqual(callsOf(last.events), ['get_weather {"city":"b"}']);
+    // The strong model alone would vote, so the fast ones answer as at medium.
+    const high = await run(crew(calls(a), calls(a), calls(b)), "high");
+    assert.deepEqual([callsOf(high.events), high.asked], [['get_weather {"city":"a"}'], [1, 1, 0]]);
+    // Calls count as a whole: two models that call with different arguments do not outvote two that do not call.
+    const no = [text("No."), end()];
+    assert.deepEqual(callsOf((await run(strong(calls(a), calls(b), no, no), "high")).events), []);
+  });
+
+  test("of a vote have the arguments that most drafts with the same tools have", async () => {
+    const vote = async (...given: string[]) => {
+      const members = given.map((text, i) => member("strong", `v${i}`, () => calls(weather(text))).member);
+      return callsOf(await ask(members, { level: "high" }));
+    };
+    const three = ['{"city":"a","days":2}', '{"city":"a","days":3}', '{"city":"b","days":3.0}'] as const;
+    assert.deepEqual(await vote(...three), ['get_weather {"city":"a","days":3}']);
+    // An argument that most drafts leave out is left out.
+    assert.deepEqual(await vote('{"city":"a","days":2}', '{"city":"b"}', '{"city":"a"}'), ['get_weather {"city":"a"}']);
+    const twice = ['{"city":"a"}', '{"city":"b"}', '{"city":"c"}'].map(
+      (text, i) => member("strong", `v${i}`, () => calls(weather(text), weather('{"city":"d"}'))).member,
+    );
+    const both = callsOf(await ask(twice, { level: "high" }));
+    assert.deepEqual(both, ['get_weather {"city":"a"}', 'get_weather {"city":"d"}']);
   });
 
   test("beside a JSON Schema: calls, or a valid object", async () => {

@@ -15,6 +15,7 @@ function set(rows: number, groups: number): RecordedFile {
     path: "made-up.jsonl",
     name: "made-up",
     raw: [],
+    toolRows: [],
     skipped: 0,
     rows: Array.from({ length: rows }, (_, at) => ({
       id: String(at),

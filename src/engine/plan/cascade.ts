@@ -70,7 +70,7 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
     const step = steps.begin("fallback", "service");
     yield stepPiece(step);
     yield stepPiece({ ...step, outcome: "ok", detail: `the best of ${drafts.length} drafts` });
-    yield* draftPieces(draft, draft.text, call);
+    yield* draftPieces({ chosen: draft, text: draft.text }, call);
   }
   return { name: "cascade", ask };
 }

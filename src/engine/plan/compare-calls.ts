@@ -1,17 +1,17 @@
 import type { WrittenCall } from "../../models/port/model.ts";
-import { tally, type VoteConstants } from "../fuse/vote.ts";
-import { namesOf } from "../tools/canonical.ts";
+import { type Ballot, tally, type VoteConstants } from "../fuse/vote.ts";
 import type { Comparison, Share } from "./compare.ts";
 import type { Draft } from "./draft.ts";
+import { callsOf, voteArguments } from "./vote-arguments.ts";
 
 /** Tolerance for sums of weights. */
 const EPSILON = 1e-9;
 
 /**
- * Compares drafts that may call tools. Which tools are called, and whether any, is decided first, then with which
- * arguments. A draft without calls votes for no call, one whose calls must not leave has no vote. With `all`, every
- * draft must have the same calls; else most support counts, and among equals the heaviest draft, so that a vote always
- * has an answer.
+ * Compares drafts that may call tools, by their calls as a whole. A draft without calls votes for no call, one whose
+ * calls must not leave has no vote. With `all`, every draft must have the same calls. Else most support counts, and
+ * among equals the heaviest draft, so that a vote always has an answer; then each argument is voted on by itself, among
+ * the drafts that call the same tools.
  * @param canonicalise gives the canonical form of a draft's calls
  */
 export function compareCalls(
@@ -19,39 +19,30 @@ export function compareCalls(
   canonicalise: (text: string, calls: readonly WrittenCall[]) => string | undefined,
   constants: VoteConstants = {},
 ): Comparison {
-  const count = (drafts: readonly Draft[], outstanding: readonly number[], formOf: (form: string) => string) =>
-    tally(
-      drafts.map(({ canonical, member: { weight = 1 } }) => ({
-        answer: canonical === undefined ? undefined : formOf(canonical),
-        weight,
-      })),
-      outstanding,
-      constants,
-    );
-  const whole = (form: string) => form;
+  const count = (drafts: readonly Draft[], outstanding: readonly number[]) =>
+    tally(drafts.map(ballotOf), outstanding, constants);
   return {
     canonicalise,
     settle(drafts, outstanding) {
-      const all = count(drafts, outstanding, whole);
-      if (!all) return undefined;
+      const all = count(drafts, outstanding);
+      const chosen = all && drafts[all.leader];
+      if (!chosen) return undefined;
+      const verdict = { chosen, text: chosen.text, agreement: all.agreement };
       if (share === "all") {
         const agree = drafts.length > 1 && outstanding.length === 0 && all.agreement > 1 - EPSILON;
-        const isWhole = drafts.every(({ canonical }) => canonical !== undefined);
-        return agree && isWhole ? verdict(drafts[all.leader], all.agreement) : undefined;
+        return agree && drafts.every(({ canonical }) => canonical !== undefined) ? verdict : undefined;
       }
-      const names = count(drafts, outstanding, namesOf);
-      if (!names || (outstanding.length > 0 && !(all.decided && names.decided))) return undefined;
-      const winner = drafts[names.leader]?.canonical;
-      const same = drafts.filter(
-        ({ canonical }) => canonical !== undefined && winner !== undefined && namesOf(canonical) === namesOf(winner),
-      );
-      const chosen = same[count(same, [], whole)?.leader ?? 0];
-      return verdict(chosen, names.agreement);
+      if (outstanding.length > 0) return all.decided ? verdict : undefined;
+      const { canonical = "" } = chosen;
+      const voted = voteArguments(canonical, drafts.map(ballotOf), constants);
+      if (voted === canonical) return verdict;
+      const calls = callsOf(voted);
+      return canonicalise("", calls) === undefined ? verdict : { ...verdict, calls };
     },
-    agreement: (drafts) => count(drafts, [], whole)?.agreement,
+    agreement: (drafts) => count(drafts, [])?.agreement,
   };
 }
 
-function verdict(chosen: Draft | undefined, agreement: number) {
-  return chosen && { chosen, text: chosen.text, agreement };
+function ballotOf({ canonical, member: { weight = 1 } }: Draft): Ballot {
+  return { answer: canonical, weight };
 }

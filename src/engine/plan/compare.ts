@@ -5,16 +5,12 @@ import { voteFields } from "../fuse/fields.ts";
 import { type Candidate, medoid } from "../fuse/medoid.ts";
 import { tally, type VoteConstants } from "../fuse/vote.ts";
 import { fieldAgreement } from "./agreement.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft, DraftAnswer } from "./draft.ts";
 
-/** The answer on which drafts agree. */
-export interface Verdict {
-  /** The draft that is the answer, or the one most similar to a merged answer. */
-  chosen: Draft;
-  /** Text of the answer. */
-  text: string;
+/** The answer on which drafts agree; the chosen draft is the one most similar to a merged answer. */
+export interface Verdict extends DraftAnswer {
   /** Share of the weight of all votes that agree, 0 to 1. */
-  agreement: number;
+  readonly agreement: number;
 }
 
 /** How drafts are compared and combined. */

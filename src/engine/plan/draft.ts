@@ -40,6 +40,15 @@ export interface Draft {
   end: End;
 }
 
+/** The draft that is an answer. */
+export interface DraftAnswer {
+  readonly chosen: Draft;
+  /** Text of the answer, perhaps of several drafts. */
+  readonly text: string;
+  /** Calls of the answer. Default: those of the draft. */
+  readonly calls?: readonly WrittenCall[];
+}
+
 /** Openings of refusals. A false positive costs one more call of a strong model. */
 const REFUSAL = regex("i")`
   ^\W*(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|unfortunately)?[,.;:\s]*(?:but\s+)?
@@ -73,10 +82,9 @@ export async function requestDraft(
 /** Characters in one piece of a draft that is streamed as the answer. */
 const PIECE = 256;
 
-/** The pieces of `text`, which is a draft or merged from several, with the end of `draft`. */
+/** The pieces of an answer, with the end of its draft. */
 export function* draftPieces(
-  { calls, end }: Draft,
-  text: string,
+  { chosen: { end, calls: own }, text, calls = own }: DraftAnswer,
   { streamed }: Pick<ModelCall, "streamed">,
 ): Generator<Piece> {
   const length = streamed ? PIECE : text.length;

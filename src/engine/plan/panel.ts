@@ -133,7 +133,7 @@ export function panel(options: PanelOptions): Model {
     if (steps.areRead && compare && arrived.size > 0)
       yield* votePieces(steps, compare, drafts, verdict, options.reason);
     if (!verdict) throw new UndecidedError(drafts, causes);
-    yield* draftPieces(verdict.chosen, verdict.text, call);
+    yield* draftPieces(verdict, call);
   }
   return { name: "panel", ask };
 }

@@ -81,7 +81,8 @@ interface Context extends Ranking {
  * - low: one fast model.
  * - medium, closed or JSON: the same two fast models. Other prompts: one model, by difficulty.
  * - with tools: at low one fast model; at medium two fast ones, and a more accurate one if they disagree; at high a
- *   vote without a judge. So a step of an agent waits for one round of drafts and one more model at most.
+ *   vote without a judge, or like medium where one model alone would vote. So a step of an agent waits for one round of
+ *   drafts and one more model at most.
  * - high, closed or JSON: up to five models of similar accuracy vote; without a majority the judge decides (of JSON,
  *   only the fields without a majority). Other prompts: up to three drafts, an analysis and a synthesis.
  *
@@ -122,14 +123,16 @@ function toolPlan(context: Context): Model {
   const { members, criteria, steps } = context;
   const { level, kind, streamed } = criteria;
   if (level === "low") return single(context, tierFirst(members, "fast"));
-  if (level === "high") {
-    const voting = voters(members, voteConstants(members, kind));
+  const pair = choosePair(members, criteria);
+  const voting = level === "high" ? voters(members, voteConstants(members, kind)) : [];
+  // Two fast models that agree are more often right than samples of one strong model (docs/decisions/tools.md).
+  const isVote = new Set(voting.map(({ model }) => model)).size > 1 || !pair || "alone" in pair;
+  if (level === "high" && isVote) {
     const strongest = withDepth(inTurn(members), depthOf("escalate", level, "strong"));
     const detail = "a strong model answers, because no draft could be used";
     const options = { kind: "escalate", role: "strong", streamed, detail, roleOf: roleIn(members) };
     return panelThen(context, () => withStep(strongest, options, steps), voting, comparison("majority", context));
   }
-  const pair = choosePair(members, criteria);
   if (!pair) return single(context, members);
   return "alone" in pair ? alone(context, pair.alone, pair.detail) : pairPlan(context, pair.drafters);
 }
