@@ -68,8 +68,8 @@ const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
 };
 
 const ENDED =
-  "Your session has ended: it was idle for an hour or is older than eight hours, or the owner token was replaced or " +
-  "has expired. Sign in again to continue on this page.";
+  "Your session has ended: it was idle for an hour or is older than eight hours, you signed out in another tab, or " +
+  "the owner token or the identity provider no longer allows it. Sign in again to continue on this page.";
 
 const SIGN_IN: SignInText = {
   title: "Sign in · Chorus",

@@ -74,7 +74,7 @@ function describeSignIn({ status, message, retryAfterS }: SignInError): Describe
     const wait = retryAfterS === undefined ? "a while" : duration(retryAfterS * 1000);
     return withoutCode("Too many attempts", `Signing in from here is slowed down. Try again in ${wait}.`);
   }
-  return withoutCode("Signing in did not work", message);
+  return withoutCode("That did not work", message);
 }
 
 function withoutCode(title: string, text: string): Described {

@@ -21,16 +21,19 @@ test("shows the owner who changed what, and exports it", async (t) => {
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export as CSV" }).click();
   const csv = await downloaded(download);
-  assert.match(csv, /\r\n\d{4}-\S+Z,key\.create,owner,tok_\w+,"\{""/);
+  assert.match(csv, /\r\n\d{4}-\S+Z,key\.create,owner,tok_\w+,,"\{""/);
   assert.deepEqual(started.problems, []);
 });
 
 test("writes the details of a change as names and values", () => {
   assert.deepEqual(
-    changesOf('{"name":"","scopes":["a","b"],"limit":{"from":1,"to":null},"expires_at":"2026-11-22T13:20:52.156Z"}'),
+    changesOf(
+      '{"name":"","scopes":["a","b"],"keys":[],"limit":{"from":1,"to":null},"expires_at":"2026-11-22T13:20:52.156Z"}',
+    ),
     [
       ["name", "none"],
       ["scopes", "a, b"],
+      ["keys", "none"],
       ["limit", "from 1, to none"],
       ["expires_at", "2026-11-22 13:20:52"],
     ],

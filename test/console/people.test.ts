@@ -115,6 +115,8 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
   test("hides what a role may not change", async ({ person }) => {
     const page = await person("guest", { groups: ["guests"] });
     await heading(page, "Overview");
+    await page.getByText("No requests in this period.").waitFor();
+    assert.equal(await page.getByRole("link", { name: "Create a key" }).count(), 0);
     for (const [name, button] of [
       ["Keys", "Create a key"],
       ["Keys", "Set a cap for each key"],

@@ -17,7 +17,7 @@ export function AuditPage() {
   );
   return (
     <>
-      <PageHead title="Audit log" lead="Who changed what in this workspace: keys, limits, credit, tokens.">
+      <PageHead title="Audit log" lead="Who changed what in this workspace: keys, limits, credit, tokens, members.">
         <ExportButton label="Export as CSV" run={saveAudit} />
         <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
           <Icon of={RefreshCw} />

@@ -12,7 +12,7 @@ export function changesOf(details: string): [name: string, value: string][] {
 }
 
 function textOf(value: unknown): string {
-  if (value === null || value === "") return "none";
+  if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return "none";
   if (Array.isArray(value)) return value.map(textOf).join(", ");
   if (typeof value === "string" && TIME.test(value)) return timeText(new Date(value));
   if (typeof value !== "object") return String(value);

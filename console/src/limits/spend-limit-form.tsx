@@ -126,8 +126,8 @@ function Warning({ fill, state }: { fill: Fill; state: SpendLimit }) {
   if (fill === "near") return <Note tone="warn">Requests that may cost more than the rest are already refused.</Note>;
   return (
     <Note tone="bad">
-      Requests that need purchased credit are refused until {timeText(state.resetsAt).slice(0, 16)}, unless you raise
-      the limit.
+      Requests that need purchased credit are refused until {timeText(state.resetsAt).slice(0, 16)}, unless the limit is
+      raised.
     </Note>
   );
 }

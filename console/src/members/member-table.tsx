@@ -48,7 +48,7 @@ function Name({ of: member }: { of: Member }) {
     <span>
       {name}{" "}
       <span class="soft small more">
-        {email !== name && email} since {day(member.createdAt)}
+        {email && email !== name ? `${email}, since` : "since"} {day(member.createdAt)}
       </span>
     </span>
   );

@@ -1,4 +1,5 @@
 import { ChartColumn, CircleCheck } from "lucide";
+import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import type { GetPerformanceResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import type { MetricsTotals } from "../../../gen/chorus/v1/generation_pb.js";
 import { count, duration, roundAmount, short, words } from "../format.ts";
@@ -9,6 +10,7 @@ import { Link } from "../parts/link.tsx";
 import { type Period, zoomTo } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { pathOf } from "../route.ts";
+import { can } from "../session/session.ts";
 import { type Series, seriesOf } from "./series.ts";
 import type { Figures } from "./stats.tsx";
 
@@ -28,10 +30,12 @@ export function Charts({ figures, period }: Props) {
     return (
       <Card>
         <Empty title="No requests in this period." icon={ChartColumn}>
-          <p>
-            <Link to={pathOf("keys")}>Create a key</Link> and call the service with it, or try the{" "}
-            <Link to={pathOf("playground")}>playground</Link>.
-          </p>
+          {can(KeyService.method.createKey) && (
+            <p>
+              <Link to={pathOf("keys")}>Create a key</Link> and call the service with it, or try the{" "}
+              <Link to={pathOf("playground")}>playground</Link>.
+            </p>
+          )}
         </Empty>
       </Card>
     );

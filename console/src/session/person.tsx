@@ -50,7 +50,9 @@ export function NoWorkspace({ session, leave }: { session: Session; leave: () =>
           Ask an owner of a workspace for an invitation. If a group of the identity provider gives you a role, sign out
           and sign in again.
         </p>
-        <Account session={session} />
+        <div class="account">
+          <Account session={session} />
+        </div>
         <div class="buttons start">
           <button type="button" onClick={leave}>
             Sign out

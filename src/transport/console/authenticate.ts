@@ -64,7 +64,7 @@ async function operatorOf(
 /** @throws Failure missing_scope that names the roles which would do */
 function memberOf({ actor, shown }: PersonSession, requirement: Requirement): Identity {
   if (!shown) {
-    const message = "You are no member of this workspace any more. Open the console again to see yours.";
+    const message = "You are not a member of this workspace. Reload the page to see the workspaces that are yours.";
     throw new Failure("missing_scope", { message });
   }
   const { roles } = requirement;
