@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "vitest";
 import { ConfigError } from "../../src/config/config-error.ts";
 import { readOidc } from "../../src/config/oidc.ts";
+import { blocks, ROOT } from "../helpers/guides.ts";
 
 const BASE = { CHORUS_OIDC_ISSUER: "https://id.example.com/realms/acme", CHORUS_OIDC_CLIENT_ID: "chorus" };
 
@@ -57,4 +60,18 @@ test.each([
 
 test("refuses settings of a provider without its address", () => {
   assert.throws(() => readOidc({ CHORUS_OIDC_CLIENT_ID: "chorus" }), /CHORUS_OIDC_CLIENT_ID needs CHORUS_OIDC_ISSUER/);
+});
+
+test("accepts the examples of the page about people, whose variables are described", async () => {
+  const described = await readFile(join(ROOT, "docs/configuration.md"), "utf8");
+  const examples = await blocks("docs/people.md", "text");
+  const names = examples.map(({ text }) => {
+    const env = Object.fromEntries(text.split("\n").map((line) => line.split(/=(.*)/)));
+    for (const name of Object.keys(env)) assert.ok(described.includes(`\`${name}\``), name);
+    const config = readOidc(env);
+    assert.equal(config?.operators.length, 1, text);
+    assert.equal(Object.keys(config?.groups ?? {}).length, env.CHORUS_OIDC_GROUPS ? 1 : 0, text);
+    return config?.name;
+  });
+  assert.deepEqual(names, ["Keycloak", "Microsoft", "Okta", "Google"]);
 });
