@@ -67,6 +67,9 @@ const COMPONENTS: Record<keyof typeof PAGES | "gallery", FunctionComponent> = {
   gallery: later(pathOf("gallery"), async () => (await import("./gallery/gallery-page.tsx")).GalleryPage),
 };
 
+/** The page of one request, `runs/{id}`; it belongs to Activity. */
+const RunPage = later(pathOf("runs"), async () => (await import("./runs/run-page.tsx")).RunPage);
+
 const ENDED =
   "Your session has ended: it was idle for an hour or is older than eight hours, you signed out in another tab, or " +
   "the owner token or the identity provider no longer allows it. Sign in again to continue on this page.";
@@ -100,12 +103,14 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
   const { workspace, workspaceId } = session;
   if (workspaceId === "") return <NoWorkspace session={session} leave={leave} />;
   const pages = pagesOf(session);
-  const Page = isPage(page) && (page === "gallery" || Object.hasOwn(pages, page)) ? COMPONENTS[page] : NoSuchPage;
+  const isRun = page.startsWith("runs/");
+  const isOwn = isPage(page) && (page === "gallery" || Object.hasOwn(pages, page));
+  const Page = isRun ? RunPage : isOwn ? COMPONENTS[page] : NoSuchPage;
   return (
     <Shell
       pages={pages}
       addressOf={pathOf}
-      page={page}
+      page={isRun ? "activity" : page}
       label="Workspace"
       name={<WorkspaceName session={session} />}
       account={<Account session={session} />}

@@ -12,6 +12,7 @@ import "./styles/pages.css";
 import "./styles/playground.css";
 import "./styles/schema.css";
 import "./styles/trace.css";
+import "./styles/run.css";
 import "./styles/gallery.css";
 import { render } from "preact";
 import { App } from "./app.tsx";

@@ -42,6 +42,7 @@ const PAGES: Record<string, Scene> = {
   "sign-in": { path: "/console", signedIn: false },
   overview: { path: "/console" },
   activity: { path: "/console/activity" },
+  run: { path: "/console/runs/gen_k2m4p6" },
   playground: { path: "/console/playground", act: ask },
   keys: { path: "/console/keys" },
   subjects: { path: "/console/subjects" },
@@ -54,6 +55,7 @@ const PAGES: Record<string, Scene> = {
   "operator-models": { path: "/console/operator/models" },
   "operator-replicas": { path: "/console/operator/replicas" },
   "operator-alerts": { path: "/console/operator/alerts" },
+  "operator-run": { path: "/console/operator/runs/gen_k2m4p6?workspace=acme" },
 };
 
 /** States of pages, once of middle width and light, once narrow and dark. Compared with `isAll` only. */

@@ -60,15 +60,11 @@ export function GenerationDrawer({ generation: row, close }: { generation: Gener
         <Detail name="Credits">{amount(row.credits)}</Detail>
         <Detail name="Latency">{duration(row.latencyMs)}</Detail>
       </dl>
-      {run ? (
-        <Trace steps={run.steps} trace={run.end?.trace} elapsed={row.latencyMs} />
-      ) : (
-        <p class="help">
-          The steps of a request are kept only for requests that this tab sent from the playground. Callers get them
-          with <code>intelligence_trace</code>.
-        </p>
-      )}
+      {run && <Trace steps={run.steps} trace={run.end?.trace} elapsed={row.latencyMs} />}
       <div class="buttons start">
+        <Link to={pathOf(`runs/${row.id}`)} class="button primary" followed={close}>
+          How it was answered
+        </Link>
         <Copy text={linkTo(row)} label="Copy the link" />
       </div>
     </Dialog>

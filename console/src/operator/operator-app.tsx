@@ -10,6 +10,7 @@ import { ModelsPage } from "./models-page.tsx";
 import { addressOf, PAGES } from "./pages.ts";
 import { ReplicasPage } from "./replicas-page.tsx";
 import { alerts } from "./rpc.ts";
+import { RunPage } from "./run-page.tsx";
 import { operators } from "./session.ts";
 import { WorkspacesPage } from "./workspaces-page.tsx";
 
@@ -41,14 +42,15 @@ const SIGN_IN: SignInText = {
 /** The operator's side of the console: the sign-in form, or the page that the address names. */
 export function OperatorApp() {
   const page = useRoute().page.replace(/^operator\/?/, "");
-  const Page = isPage(page) ? COMPONENTS[page] : NoSuchPage;
+  const isRun = page.startsWith("runs/");
+  const Page = isRun ? RunPage : isPage(page) ? COMPONENTS[page] : NoSuchPage;
   return (
     <SessionGate client={operators} find={() => operators.current()} text={SIGN_IN} ended={ENDED}>
       {({ operator }, leave) => (
         <Shell
           pages={PAGES}
           addressOf={addressOf}
-          page={page}
+          page={isRun ? "" : page}
           label="Operator"
           name={operator}
           title="Operator"

@@ -4,9 +4,11 @@ import { count, duration, roundAmount } from "../format.ts";
 import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { Link } from "../parts/link.tsx";
 import { Note } from "../parts/note.tsx";
 import { Rating } from "../parts/rating.tsx";
 import { Segments } from "../parts/segments.tsx";
+import { pathOf } from "../route.ts";
 import type { Draft } from "./draft.ts";
 import { type Rates, runningCost } from "./estimate.ts";
 import { JsonTree } from "./json-tree.tsx";
@@ -57,7 +59,11 @@ export function AnswerView({ title, run, draft, now, rates }: Props) {
         </Note>
       ))}
       <Trace steps={steps} trace={end?.trace} elapsed={elapsed} />
-      {end?.requestId && <p class="soft small">Request {end.requestId}</p>}
+      {end?.requestId && (
+        <p class="soft small">
+          Request {end.requestId} · <Link to={pathOf(`runs/${end.id}`)}>How it was answered</Link>
+        </p>
+      )}
     </Card>
   );
 }

@@ -37,7 +37,7 @@ const step = (
   detail = "",
 ) => ({ id, kind, role, startedMs, durationMs, outcome, ...(detail ? { detail } : {}) });
 
-const STEPS = [
+export const STEPS = [
   step(1, StepKind.DRAFT, StepRole.STRONG, [12, 2140]),
   step(2, StepKind.DRAFT, StepRole.STRONG, [12, 1810]),
   step(3, StepKind.DRAFT, StepRole.FAST, [12, 2600], StepOutcome.DROPPED, "too late for the judge"),

@@ -19,6 +19,7 @@ import * as account from "./account.ts";
 import * as alerts from "./alerts.ts";
 import { answer, failure } from "./answer.ts";
 import * as records from "./records.ts";
+import * as run from "./run.ts";
 import * as service from "./service.ts";
 import * as subjects from "./subjects.ts";
 import * as traffic from "./traffic.ts";
@@ -45,6 +46,7 @@ export const USED: Answers = new Map([
   unary(KeyService.method.listKeys, () => ({ keys: records.keys })),
   unary(KeyService.method.createKey, () => records.newKey),
   unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
+  unary(ActivityService.method.getRun, ({ workspace = "" }) => run.runOf(workspace !== "")),
   unary(ActivityService.method.listAudit, () => ({ entries: records.audit })),
   unary(AlertService.method.getAlerts, () => ({ alerts: alerts.alerts })),
   unary(AlertService.method.setAlerts, () => alerts.set),

@@ -1,0 +1,154 @@
+import { AnswerShapeSchema, Outcome, type Run } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { EffortSchema, StepRoleSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/contract/json-names.ts";
+import { End } from "../activity/generation-table.tsx";
+import { amount, count, duration, timeText, words } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Card } from "../parts/card.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { Detail } from "../parts/details.tsx";
+import { Link } from "../parts/link.tsx";
+import { Note } from "../parts/note.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { stepOf } from "../playground/steps.ts";
+import { CallTable } from "./call-table.tsx";
+import { planName } from "./plan.ts";
+import { PlanDrawing } from "./plan-drawing.tsx";
+import { Repeat } from "./repeat.tsx";
+
+interface Props {
+  /** Identifier of the generation. */
+  id: string;
+  load: (signal: AbortSignal) => Promise<Run>;
+  /** The page that lists requests. */
+  back: { address: string; name: string };
+}
+
+/** How one request was answered. */
+export function RunView({ id, load, back }: Props) {
+  const run = useLoad(load, id);
+  return (
+    <>
+      <PageHead title="Run" lead="How one request was answered. Prompts, drafts and answers are not kept.">
+        <Link to={back.address} class="button">
+          {back.name}
+        </Link>
+        <Copy text={location.href} label="Copy the link" />
+      </PageHead>
+      <Pending of={run} what="the run">
+        {(data) => <Found run={data} />}
+      </Pending>
+    </>
+  );
+}
+
+function Found({ run }: { run: Run }) {
+  const { generation, notices, calls } = run;
+  if (!generation) return null;
+  return (
+    <>
+      <Summary run={run} />
+      {notices.map(({ code, message }) => (
+        <Note key={code}>
+          <p>
+            <code>{code}</code> {message}
+          </p>
+        </Note>
+      ))}
+      <Plan run={run} />
+      {calls.length > 0 && <CallTable run={run} />}
+      <Repeat generation={generation} />
+    </>
+  );
+}
+
+function Summary({ run: { generation: row, costUsd } }: { run: Run }) {
+  if (!row) return null;
+  const isFree = row.outcome !== Outcome.OK && Number(row.credits) === 0;
+  return (
+    <Card title="The request">
+      <dl class="details wide">
+        <Detail name="Outcome">
+          <End row={row} /> {isFree && <span class="soft">not charged</span>}
+        </Detail>
+        <Detail name="Time">{timeText(row.at)} UTC</Detail>
+        <Detail name="Latency">{duration(row.latencyMs)}</Detail>
+        <Detail name="Charged">{amount(row.credits)} credits</Detail>
+        {costUsd !== undefined && <Detail name="Cost of its calls">${costUsd}</Detail>}
+        <Detail name="Input tokens">
+          {count(row.inputTokens)}
+          {row.cachedTokens > 0n && <span class="soft"> ({count(row.cachedTokens)} cached)</span>}
+        </Detail>
+        <Detail name="Output tokens">{count(row.outputTokens)}</Detail>
+        <Detail name="Answer">
+          {words(wordOf(AnswerShapeSchema, row.shape))}
+          {row.streamed && ", streamed"}
+        </Detail>
+        <Detail name="Key">{row.keyName || row.keyId}</Detail>
+        {row.user !== "" && <Detail name="User">{row.user}</Detail>}
+        {Object.entries(row.tags).map(([name, value]) => (
+          <Detail key={name} name={`Tag ${name}`}>
+            {value}
+          </Detail>
+        ))}
+        <Detail name="Generation" copy={row.id}>
+          <code>{row.id}</code>
+        </Detail>
+        <Detail name="Request" copy={row.requestId}>
+          <code>{row.requestId}</code>
+        </Detail>
+      </dl>
+    </Card>
+  );
+}
+
+function Plan({ run: { generation, intelligenceTrace: trace, calls } }: { run: Run }) {
+  if (!trace || !generation) {
+    return (
+      <Card title="The plan">
+        <p class="help">How this request was answered is not kept, or not any more.</p>
+      </Card>
+    );
+  }
+  const steps = trace.steps.map(stepOf);
+  const length = Math.max(1, generation.latencyMs, ...steps.map((step) => step.startedMs + (step.durationMs ?? 0)));
+  const who = (key: string, role: string) => {
+    const models = new Set(calls.filter(({ step, model }) => `${step}` === key && model).map(({ model }) => model));
+    return models.size > 0 ? [...models].join(", ") : role;
+  };
+  const level = wordOf(EffortSchema, trace.intelligenceLevel);
+  return (
+    <Card title="The plan" text={`${planName(steps)}, at level ${level}`}>
+      {trace.reasons.length > 0 && <p class="soft">Why this level: {trace.reasons.join("; ")}.</p>}
+      {trace.agreement !== undefined && <Agreement share={trace.agreement} />}
+      {steps.length > 0 && <PlanDrawing steps={steps} length={length} who={({ key, role }) => who(key, role)} />}
+      <ol class="plan-steps">
+        {trace.steps.map(({ id, role, detail }, at) => (
+          <li key={id} class={detail ? "" : "hidden"}>
+            <strong>{words(steps[at]?.kind ?? "")}</strong>{" "}
+            <span class="soft">{who(`${id}`, wordOf(StepRoleSchema, role))}</span>
+            <span class="hidden">
+              , {duration(steps[at]?.durationMs ?? 0)}, {steps[at]?.outcome || "not ended"}
+            </span>
+            {detail && <span class="soft">: {detail}</span>}
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+/** The share of the votes that the leading answer got. */
+function Agreement({ share }: { share: number }) {
+  const percent = Math.round(share * 100);
+  return (
+    <div class="agreement">
+      <span>Agreement</span>
+      <span class="track" aria-hidden="true">
+        <span style={{ width: `${percent}%` }} />
+      </span>
+      <strong>{percent} %</strong>
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { CallOutcome, type RunCallSchema, type RunSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { Effort, StepKind, StepOutcome, StepRole } from "../../../gen/chorus/v1/generation_pb.js";
+import { STEPS } from "./answer.ts";
+import { generations } from "./records.ts";
+
+const row = generations[8];
+
+type Call = Omit<MessageInitShape<typeof RunCallSchema>, "$typeName">;
+
+const call = (step: number, startedMs: number, durationMs: number, model: string, vendor: string, more: Call = {}) => ({
+  ...{ step, startedMs, durationMs, model, vendor, role: model.endsWith("mini") ? StepRole.FAST : StepRole.STRONG },
+  ...{ outcome: CallOutcome.OK, inputTokens: 118n, outputTokens: 245n, costUsd: "0.0021" },
+  ...more,
+});
+
+const FAILED = { outcome: CallOutcome.FAILED, outputTokens: 0n, status: 401, code: "invalid_api_key" };
+const LEFT = { outcome: CallOutcome.LEFT, outputTokens: 88n, isEstimated: true };
+
+const CALLS = [
+  call(1, 12, 180, "gpt-strong", "openai", { ...FAILED, costUsd: "0" }),
+  call(2, 12, 1810, "claude-strong", "anthropic"),
+  call(1, 196, 1956, "gemini-strong", "google"),
+  call(3, 12, 2600, "gpt-mini", "openai", LEFT),
+  call(4, 2160, 640, "claude-strong", "anthropic"),
+  call(5, 2805, 1290, "claude-strong", "anthropic"),
+];
+
+/** A request that several models have answered, as an operator or an owner sees it. */
+export function runOf(isOperator: boolean): MessageInitShape<typeof RunSchema> {
+  return {
+    generation: { ...row, user: "u-4711", tags: { team: "maps" }, level: Effort.HIGH, latencyMs: 4102 },
+    intelligenceTrace: {
+      intelligenceLevel: Effort.HIGH,
+      reasons: ["several constraints", "an open question"],
+      models: 4,
+      agreement: 0.67,
+      droppedMembers: 1,
+      internalInputTokens: 412n,
+      internalOutputTokens: 980n,
+      steps: STEPS,
+    },
+    notices: [{ code: "late_drafts_left_out", message: "A draft came too late to count." }],
+    ...(isOperator ? { costUsd: "0.0105" } : {}),
+    calls: CALLS.map(({ model, vendor, costUsd, ...rest }) => {
+      const { status, code, ...seen } = rest as typeof rest & { status?: number; code?: string };
+      if (!isOperator) return seen;
+      return { ...seen, model, vendor, costUsd, ...(status ? { status } : {}), ...(code ? { code } : {}) };
+    }),
+  };
+}
+
+/** One call of one model. */
+export const plainRun: MessageInitShape<typeof RunSchema> = {
+  generation: row,
+  intelligenceTrace: {
+    intelligenceLevel: Effort.LOW,
+    models: 1,
+    steps: [
+      {
+        ...{ id: 1, kind: StepKind.ANSWER, role: StepRole.FAST, startedMs: 3 },
+        ...{ durationMs: 640, outcome: StepOutcome.OK },
+      },
+    ],
+  },
+};
