@@ -219,6 +219,8 @@ interface End<Json> {
   structured: Json;
   usage: Usage;
   finish_reason: Open<FinishReason>;
+  /** The stop sequence that ended the answer. Omitted if none did, or if a model ended there without saying so. */
+  stop_sequence?: string;
   notices: Notice[];
   /** Present if the request set `intelligence_trace`. */
   intelligence_trace?: IntelligenceTrace;

@@ -44,6 +44,11 @@ export interface Question {
   temperature: number | undefined;
   maxTokens: number | undefined;
   stops: string[];
+  /**
+   * Whether the answer must say which stop sequence has ended it. Most vendors do not, so the models do not get the
+   * sequences, and the engine finds them in the text. Set `streamed` too, or a model writes on after one.
+   */
+  namesStop?: boolean;
   /** Whether the answer is streamed. */
   streamed: boolean;
   /** Tokens of the request. Models with a context window that is too small are not called. */
@@ -71,6 +76,8 @@ export interface Finish {
    * filter ended the answer. `cut`: the model ended it early for another reason.
    */
   reason: "stop" | "calls" | "length" | "cut" | "filtered";
+  /** The stop sequence that the engine found, with the reason `stop`. A vendor may have stopped at one unseen. */
+  stop?: string;
   outputTokens: number;
   cachedTokens: number;
   /** Catalogue name of the model that answered; for operators only. */
@@ -130,7 +137,7 @@ export function planOf(
 /** The call that every model of a plan gets. */
 export function modelCall(question: Question, signal: Signal, prompt: Prompt): ModelCall {
   const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, onDrafts, requester, cacheKey, level } = question;
-  const { temperature } = question;
+  const { temperature, namesStop } = question;
   const format = formatOf(question);
   const tools = toolsOf(question, prompt);
   return {
@@ -145,7 +152,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     ...(shape === "text" ? {} : { defaultTemperature: 0 }),
     ...(maxTokens === undefined ? {} : { maxTokens }),
     // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
-    ...(stops.length === 0 ? {} : { stops }),
+    ...(stops.length === 0 || namesStop ? {} : { stops }),
     ...(format ? { format } : {}),
     ...(tools ? { tools } : {}),
     ...(onUsed ? { onUsed } : {}),

@@ -138,9 +138,11 @@ export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined,
     const events: EngineEvent[] = rest === "" ? [] : [{ type: "text", text: rest }];
     for (const step of this.#openSteps?.values() ?? []) events.push({ type: "step", step: { ...step, outcome: "ok" } });
     const { shape, maxTokens } = this.#question;
+    const { found: stop } = this.#stopper;
     const finish: Finish = {
       type: "finish",
-      reason: meter.full ? "length" : this.#isStopped ? "stop" : endReason(end, meter.tokens, maxTokens),
+      reason: meter.full ? "length" : stop !== undefined ? "stop" : endReason(end, meter.tokens, maxTokens),
+      ...(stop === undefined || meter.full ? {} : { stop }),
       outputTokens: meter.tokens,
       cachedTokens: end?.usage?.cachedTokens ?? 0,
       model: end?.model,

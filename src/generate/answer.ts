@@ -48,6 +48,7 @@ export function engineEvents(
 ): AsyncIterableIterator<EngineEvent, void, undefined> {
   const { id, checked, choice, context, input, running, streamed, cost, trace } = progress;
   const { kind, difficulty } = choice;
+  const namesStop = context.namesStop === true && checked.stops.length > 0;
   const question: Question = {
     ...checked,
     conversation,
@@ -56,7 +57,8 @@ export function engineEvents(
     kind,
     difficulty,
     inputTokens: input.inputTokens,
-    streamed,
+    namesStop,
+    streamed: streamed || namesStop,
     deadlineMs: Math.max(1, running.endsAt - performance.now()),
     generation: id,
     onUsed: cost.add,

@@ -24,6 +24,8 @@ export interface RequestContext {
   idempotencyKey?: string;
   /** Whether the request came in the format of another API; see `ReadOptions`. */
   isForeign?: boolean;
+  /** Whether the answer must say which stop sequence has ended it. */
+  namesStop?: boolean;
   /** For whom the request is made, where its body does not say it. */
   subjects: SubjectHeaders;
   /** Notices of the transport, such as unknown fields. */

@@ -60,6 +60,7 @@ export function doneMessage(
     requestId: context.requestId,
     usage: create(UsageSchema, { inputTokens, outputTokens, cachedTokens: cachedTokens(progress), credits }),
     finishReason: numberOf(FinishReasonSchema, finishWord(finish)),
+    ...(finish?.reason === "stop" && finish.stop !== undefined ? { stopSequence: finish.stop } : {}),
     notices,
     ...structuredOf(checked, finish),
     ...(checked.trace && trace ? { intelligenceTrace: traceMessage(tracedOf(trace, choice, cost)) } : {}),

@@ -725,6 +725,13 @@ export declare type GenerateResponse = Message$1<"chorus.v1.GenerateResponse"> &
    * @generated from field: repeated chorus.v1.ToolCall tool_calls = 11;
    */
   toolCalls: ToolCall[];
+
+  /**
+   * The stop sequence that ended the answer. Left out when none did, and where a model ended at one without saying so.
+   *
+   * @generated from field: optional string stop_sequence = 12;
+   */
+  stopSequence?: string | undefined;
 };
 
 /**
@@ -909,6 +916,13 @@ export declare type StreamGenerateResponse_Done = Message$1<"chorus.v1.StreamGen
    * @generated from field: optional chorus.v1.IntelligenceTrace intelligence_trace = 8;
    */
   intelligenceTrace?: IntelligenceTrace | undefined;
+
+  /**
+   * As in GenerateResponse.
+   *
+   * @generated from field: optional string stop_sequence = 9;
+   */
+  stopSequence?: string | undefined;
 };
 
 /**

@@ -28,15 +28,17 @@ export function messageJson(answer: GenerateResponse, { model }: ForeignTerms): 
     role: MessageRole.ASSISTANT,
     model,
     content: text === "" ? calls : [{ type: "text", text }, ...calls],
-    stopReason: stopReasonOf(answer),
+    ...stopOf(answer),
     usage: usageOf(answer),
     notices: noticesOf(answer),
   });
   return encode(MessageAnswerSchema, message);
 }
 
-export function stopReasonOf({ finishReason }: { readonly finishReason: FinishReason }): MessageStopReason {
-  return STOPS[finishReason];
+/** Why an answer ended, and the stop sequence that ended it, if one did. */
+export function stopOf({ finishReason, stopSequence }: Pick<GenerateResponse, "finishReason" | "stopSequence">) {
+  if (stopSequence === undefined) return { stopReason: STOPS[finishReason] };
+  return { stopReason: MessageStopReason.STOP_SEQUENCE, stopSequence };
 }
 
 /** In Anthropic's format, the input without its cached part, and this part. */

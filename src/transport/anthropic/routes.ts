@@ -68,6 +68,7 @@ async function countTokens(
 /** How the answer to a request is written, and the failures that name its members. */
 function messageFormat(foreign: Foreign): Format {
   const { terms, context } = foreign;
+  context.namesStop = true;
   return {
     ...ANTHROPIC,
     reply(_, message) {

@@ -9,7 +9,7 @@ import { renameField } from "../call/field-names.ts";
 import { type Foreign, noticesOf } from "../call/foreign.ts";
 import { type EventFormat, SSE_HEADERS } from "../call/format.ts";
 import { encode } from "../rest/encode.ts";
-import { stopReasonOf, usageOf } from "./encode.ts";
+import { stopOf, usageOf } from "./encode.ts";
 import { anthropicFailureJson } from "./failure.ts";
 
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
@@ -93,11 +93,13 @@ export class MessageEvents implements EventFormat {
   }
 
   #last(done: StreamGenerateResponse_Done): string {
-    const reason = JSON.stringify(wordOf(MessageStopReasonSchema, stopReasonOf(done)));
+    const { stopReason, stopSequence = null } = stopOf(done);
+    const reason = JSON.stringify(wordOf(MessageStopReasonSchema, stopReason));
     const notices = noticesOf(done).map((one) => encode(NoticeSchema, one));
     return eventText(
       "message_delta",
-      `"delta":{"stop_reason":${reason},"stop_sequence":null},"usage":${encode(MessageUsageSchema, usageOf(done))},` +
+      `"delta":{"stop_reason":${reason},"stop_sequence":${JSON.stringify(stopSequence)}},` +
+        `"usage":${encode(MessageUsageSchema, usageOf(done))},` +
         `"notices":[${notices.join(",")}]`,
     );
   }

@@ -9,6 +9,12 @@ function textBefore(text: string, sequences: readonly string[]): string {
   return text.slice(0, Math.min(text.length, ...starts));
 }
 
+/** The sequence that occurs first. Of several that begin there, the one that is complete first. */
+function foundIn(text: string, sequences: readonly string[]): string | undefined {
+  const start = textBefore(text, sequences).length;
+  return sequences.filter((one) => text.startsWith(one, start)).sort((a, b) => a.length - b.length)[0];
+}
+
 function run(pieces: readonly string[], sequences: readonly string[]): string {
   const stopper = createStopper(sequences);
   let out = "";
@@ -17,10 +23,12 @@ function run(pieces: readonly string[], sequences: readonly string[]): string {
     out += text;
     if (stopped) {
       assert.deepEqual(stopper.push("more"), { text: "", stopped: true });
-      return out + stopper.flush();
+      break;
     }
   }
-  return out + stopper.flush();
+  out += stopper.flush();
+  assert.equal(stopper.found, foundIn(pieces.join(""), sequences));
+  return out;
 }
 
 /** Few letters, so that sequences overlap with others and themselves. The two emoji share their first surrogate. */

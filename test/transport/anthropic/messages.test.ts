@@ -15,6 +15,7 @@ interface Answer {
   model: string;
   content: { type: string; text: string }[];
   stop_reason: string;
+  stop_sequence: string | null;
   usage: Record<string, number>;
   notices: { code: string }[];
   error?: { type: string; message: string };
@@ -90,7 +91,6 @@ describe("an answer in one piece", () => {
       ],
       temperature: 0.5,
       max_tokens: 77,
-      stop_sequences: ["x", "y"],
       tools: [],
       container: null,
     });
@@ -105,7 +105,6 @@ describe("an answer in one piece", () => {
       ],
       temperature: 0.5,
       max_tokens: 77,
-      stop_sequences: ["x", "y"],
     });
     assert.equal(vendor.calls.length, 2);
     assert.deepEqual(vendor.calls[0]?.json, vendor.calls[1]?.json);
@@ -221,6 +220,25 @@ describe("an answer in one piece", () => {
     assert.equal(vendor.calls.length, 1);
   });
 
+  test("names the stop sequence that ended it, also to a repeated key, and lets no model write on after it", async ({
+    service,
+    vendor,
+  }) => {
+    const key = { "idempotency-key": "stops-1" };
+    vendor.always({ text: ["One.", " Two", " END", " three", " OBS", " four"], betweenMs: 20 });
+    for (const _ of ["first", "again"]) {
+      const { json } = await ask(service, { model: "chorus-low", stop_sequences: ["OBS", " END"] }, key);
+      const { stop_reason, stop_sequence } = json;
+      assert.deepEqual([stop_reason, stop_sequence, json.content[0]?.text], ["stop_sequence", " END", "One. Two"]);
+    }
+    const [call] = vendor.calls;
+    assert.equal(vendor.calls.length, 1);
+    assert.equal(await call?.ended, "aborted");
+    assert.equal(call?.json.stop, undefined);
+    const unstopped = await ask(service, { model: "chorus-low", stop_sequences: ["nowhere"] });
+    assert.deepEqual([unstopped.json.stop_reason, unstopped.json.stop_sequence], ["end_turn", null]);
+  });
+
   test("says why it ended", async ({ service, vendor }) => {
     vendor.reply({ text: "a", finish: "length" }, { text: "a", finish: "content-filter" });
     assert.equal((await ask(service, {})).json.stop_reason, "max_tokens");
@@ -262,6 +280,13 @@ describe("a stream", () => {
       delta: { stop_reason: "end_turn", stop_sequence: null },
       usage: { ...usage, input_tokens: 0, cache_read_input_tokens: 1, output_tokens: 2, credits: 0.00081 },
     });
+  });
+
+  test("names the stop sequence that ended it", async ({ service, vendor }) => {
+    vendor.reply({ text: ["One.", " Two E", "ND three"] });
+    const { events } = await stream(service, { model: "chorus-low", stop_sequences: [" END"] });
+    const { data } = events.find(({ event }) => event === "message_delta") ?? assert.fail();
+    assert.deepEqual(data.delta, { stop_reason: "stop_sequence", stop_sequence: " END" });
   });
 
   test("sends JSON in one piece when it is valid", async ({ service, vendor }) => {
