@@ -29,6 +29,8 @@ interface Scene {
   readonly path: string;
   readonly answers?: Answers;
   readonly signedIn?: boolean;
+  /** A person signs in, or has, in place of an owner token. */
+  readonly isPerson?: boolean;
   /** Brings the page into the state of the photo. */
   readonly act?: (page: Page) => Promise<unknown>;
 }
@@ -56,6 +58,7 @@ const PAGES: Record<string, Scene> = {
   "operator-replicas": { path: "/console/operator/replicas" },
   "operator-alerts": { path: "/console/operator/alerts" },
   "operator-run": { path: "/console/operator/runs/gen_k2m4p6?workspace=acme" },
+  members: { path: "/console/members", isPerson: true },
 };
 
 /** States of pages, once of middle width and light, once narrow and dark. Compared with `isAll` only. */
@@ -119,12 +122,17 @@ const STATES: Record<string, Scene> = {
     act: (page) => page.getByRole("button", { name: "globex" }).click(),
   },
   "operator-audit": { path: "/console/operator/audit" },
+  "sign-in-provider": { path: "/console", signedIn: false, isPerson: true, act: findProvider },
   "operator-sign-in": { path: "/console/operator", signedIn: false },
   "gallery-drawer": {
     path: "/console/gallery",
     act: (page) => page.getByRole("button", { name: "Open a drawer" }).click(),
   },
 };
+
+function findProvider(page: Page): Promise<void> {
+  return page.getByRole("link", { name: "Sign in with Keycloak" }).waitFor();
+}
 
 async function ask(page: Page): Promise<void> {
   await page.getByRole("textbox", { name: "Prompt" }).fill("What is a choir?");
@@ -167,8 +175,8 @@ describe.skipIf(skipReason !== undefined)("photos of the console", () => {
   );
   const shots = [...pages, ...(isAll ? states : [])];
   test.for(shots)("$name at $size.width px, $scheme", async ({ scene, name, size, scheme }, { browser }) => {
-    const { path, answers = USED, signedIn = true, act } = scene;
-    const page = await openScene(browser, path, answers, { viewport: size, colorScheme: scheme, signedIn });
+    const { path, answers = USED, act, ...who } = scene;
+    const page = await openScene(browser, path, answers, { viewport: size, colorScheme: scheme, ...who });
     try {
       await page.getByRole("heading", { level: 1 }).waitFor();
       if (answers !== SILENT) await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });

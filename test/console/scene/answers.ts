@@ -11,6 +11,7 @@ import { AlertService } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { MemberService } from "../../../gen/chorus/admin/v1/members_pb.js";
 import { OperationsService } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
@@ -18,6 +19,7 @@ import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import * as account from "./account.ts";
 import * as alerts from "./alerts.ts";
 import { answer, failure } from "./answer.ts";
+import * as people from "./people.ts";
 import * as records from "./records.ts";
 import * as run from "./run.ts";
 import * as service from "./service.ts";
@@ -45,6 +47,7 @@ export const USED: Answers = new Map([
   unary(CapService.method.listCaps, () => ({ caps: subjects.caps })),
   unary(KeyService.method.listKeys, () => ({ keys: records.keys })),
   unary(KeyService.method.createKey, () => records.newKey),
+  unary(MemberService.method.listMembers, () => people.members),
   unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
   unary(ActivityService.method.getRun, ({ workspace = "" }) => run.runOf(workspace !== "")),
   unary(ActivityService.method.listAudit, () => ({ entries: records.audit })),

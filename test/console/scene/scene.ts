@@ -3,6 +3,7 @@ import { extname, join, resolve } from "node:path";
 import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
 import type { Answers } from "./answers.ts";
 import { HOUR, NOW } from "./clock.ts";
+import { person } from "./people.ts";
 
 const DIST = resolve(import.meta.dirname, "../../../console/dist");
 const ORIGIN = "http://console.test";
@@ -18,22 +19,26 @@ const TYPES: Record<string, string> = {
  * Opens a page of the built console without a service: its calls get the given answers, and its clock stands still, so
  * that it looks the same each time.
  * @param path such as `/console/keys`
+ * @param options `isPerson`: a person signs in through a provider, or has
  */
 export async function openScene(
   browser: Browser,
   path: string,
   answers: Answers,
-  options: BrowserContextOptions & { signedIn?: boolean } = {},
+  options: BrowserContextOptions & { signedIn?: boolean; isPerson?: boolean } = {},
 ): Promise<Page> {
-  const { signedIn = true, ...rest } = options;
+  const { signedIn = true, isPerson = false, ...rest } = options;
+  const session = isPerson ? { ...SESSION, ...person } : SESSION;
   const context = await browser.newContext({ reducedMotion: "reduce", ...rest });
   await context.clock.setFixedTime(NOW);
   await context.route(`${ORIGIN}/**`, async (route) => {
     const { pathname } = new URL(route.request().url());
     if (/^\/console\/(operator\/)?session$/.test(pathname))
       await route.fulfill(
-        signedIn ? { json: pathname.includes("operator") ? OPERATOR : SESSION } : { status: 401, json: {} },
+        signedIn ? { json: pathname.includes("operator") ? OPERATOR : session } : { status: 401, json: {} },
       );
+    else if (pathname === "/console/sign-in/provider")
+      await route.fulfill({ json: isPerson ? { provider: person.provider } : {} });
     else if (/\/rpc\//.test(pathname)) await answerCall(route, pathname.replace(/^.*\/rpc\//, ""), answers);
     else await sendFile(route, pathname.slice("/console".length));
   });
