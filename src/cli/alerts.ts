@@ -1,3 +1,4 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import {
   AlertDeliverySchema,
@@ -16,8 +17,11 @@ import { CliError } from "./target.ts";
 const WORKSPACE =
   "name or identifier; an owner can omit it; for an operator without it, the alerts over all workspaces";
 
+/** Removes a threshold. */
+const NONE = "none";
+
 interface Thresholds {
-  url: string;
+  url?: string;
   creditBelow?: string;
   spendShare?: string;
   failureShare?: string;
@@ -91,29 +95,20 @@ export function addAlerts(program: Command): void {
 function addSet(alerts: Command): void {
   alerts
     .command("set")
-    .description("set the webhook and the thresholds; replaces those that were set")
+    .description("set the webhook and the thresholds; what is not named stays as it is")
     .argument("[workspace]", WORKSPACE, "")
-    .requiredOption("--url <url>", "address of the webhook")
-    .option("--credit-below <credits>", "alert when less credit is left")
-    .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8")
-    .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails, such as 0.1")
-    .option("--cap-share <share>", "alert when this share of a cap is used, once for each subject and period")
-    .option("--cap <limit>", "only of these caps, such as user:credits_per_day; can be repeated", repeated)
+    .option("--url <url>", "address of the webhook; required the first time")
+    .option("--credit-below <credits>", "alert when less credit is left; none: no alert")
+    .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8; none: no alert")
+    .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails; none: no alert")
+    .option("--cap-share <share>", "alert when this share of a cap is used, once for each subject and period; or none")
+    .option("--cap <limit>", "only of these caps, such as user:credits_per_day; can be repeated; all: of all", repeated)
     .option("--new-secret", "make a new secret for the signatures")
     .action(async (workspace: string, given: Thresholds, command: Command) => {
       const client = await operatorClient(AlertService, command);
-      const response = await client.setAlerts({
-        workspace,
-        newSecret: given.newSecret ?? false,
-        alerts: {
-          webhookUrl: given.url,
-          creditBelow: given.creditBelow ?? "",
-          ...share("spendShare", "--spend-share", given.spendShare),
-          ...share("failureShare", "--failure-share", given.failureShare),
-          ...share("capShare", "--cap-share", given.capShare),
-          capLimits: given.cap ?? [],
-        },
-      });
+      const { alerts: present } = await client.getAlerts({ workspace });
+      const set = merged(present, given);
+      const response = await client.setAlerts({ workspace, newSecret: given.newSecret ?? false, alerts: set });
       show(command, SetAlertsResponseSchema, response, ({ alerts: set, secret }) => {
         if (set) print(set);
         if (secret) console.log(`\nSecret of the signatures, shown only once: ${secret}`);
@@ -121,9 +116,32 @@ function addSet(alerts: Command): void {
     });
 }
 
-function share(member: string, flag: string, text: string | undefined): Record<string, number> {
-  if (text === undefined) return {};
-  if (!/^\d*\.?\d+$/.test(text)) throw new CliError(`${flag} must be a number up to 1, such as 0.8, but is "${text}".`);
+/** The alerts in force with the changes that options name. @throws CliError without a webhook, or for a wrong share */
+function merged(present: Alerts | undefined, given: Thresholds): MessageInitShape<typeof AlertsSchema> {
+  const webhookUrl = given.url ?? present?.webhookUrl ?? "";
+  if (webhookUrl === "") throw new CliError("No alerts are set yet, so --url must name the webhook.");
+  const { creditBelow = present?.creditBelow ?? "" } = given;
+  const capShare = share("capShare", "--cap-share", given.capShare, present);
+  const limits = given.cap?.includes("all") ? [] : (given.cap ?? present?.capLimits ?? []);
+  return {
+    webhookUrl,
+    creditBelow: creditBelow === NONE ? "" : creditBelow,
+    ...share("spendShare", "--spend-share", given.spendShare, present),
+    ...share("failureShare", "--failure-share", given.failureShare, present),
+    ...capShare,
+    // Limits without a share are refused, which tells about a missing option but not about a removed share.
+    capLimits: given.capShare === NONE && given.cap === undefined ? [] : limits,
+  };
+}
+
+type Share = "spendShare" | "failureShare" | "capShare";
+
+/** A threshold as a member of the alerts: the given one, else the present one. */
+function share(member: Share, flag: string, text: string | undefined, present: Alerts | undefined) {
+  if (text === NONE) return {};
+  if (text === undefined) return present?.[member] === undefined ? {} : { [member]: present[member] };
+  if (!/^\d*\.?\d+$/.test(text))
+    throw new CliError(`${flag} must be a number up to 1, such as 0.8, or none, but is "${text}".`);
   return { [member]: Number(text) };
 }
 

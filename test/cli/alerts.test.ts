@@ -19,6 +19,18 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
   const shown = JSON.parse(await chorus("show", "--json"));
   assert.deepEqual([shown.webhook_url, shown.credit_below, shown.failure_share], [receiver.url, "5", 0.25]);
   assert.match(await chorus("test"), /^Sending evt_/);
+  // A change keeps what it does not name.
+  await chorus("set", "--cap-share", "0.8", "--cap", "user:credits_per_day");
+  await chorus("set", "--credit-below", "none", "--spend-share", "0.5");
+  const changed = JSON.parse(await chorus("show", "--json"));
+  assert.deepEqual(
+    [changed.webhook_url, changed.credit_below ?? "", changed.failure_share, changed.spend_share],
+    [receiver.url, "", 0.25, 0.5],
+  );
+  assert.deepEqual([changed.cap_share, changed.cap_limits], [0.8, ["user:credits_per_day"]]);
+  await chorus("set", "--cap-share", "none", "--failure-share", "none");
+  const fewer = JSON.parse(await chorus("show", "--json"));
+  assert.deepEqual([fewer.cap_share, fewer.failure_share, fewer.spend_share], [undefined, undefined, 0.5]);
   await until(() => receiver.received.length === 1);
   await until(
     async () => /^\S+ \S+ {2}evt_\w+ +delivered +1 +200 +.*alert\.test/m.test(await chorus("deliveries")),
@@ -27,8 +39,14 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
   assert.equal(JSON.parse(await chorus("deliveries", "--json")).deliveries[0].state, "delivered");
   await chorus("clear");
   assert.equal(await chorus("show"), "No alerts are set.\n");
-  const { code, stderr } = await runCli(["alerts", "set", "--url", receiver.url, "--spend-share", "80%"], {
-    DATA_DIR: service.dataDir,
-  });
-  assert.deepEqual([code, stderr], [1, 'chorus: --spend-share must be a number up to 1, such as 0.8, but is "80%".\n']);
+  for (const [args, message] of [
+    [
+      ["--url", receiver.url, "--spend-share", "80%"],
+      '--spend-share must be a number up to 1, such as 0.8, or none, but is "80%".',
+    ],
+    [["--spend-share", "0.8"], "No alerts are set yet, so --url must name the webhook."],
+  ] as const) {
+    const { code, stderr } = await runCli(["alerts", "set", ...args], { DATA_DIR: service.dataDir });
+    assert.deepEqual([code, stderr], [1, `chorus: ${message}\n`]);
+  }
 });
