@@ -86,7 +86,7 @@ async function generated(t: Lifetime, index: number): Promise<string> {
   const folder = await project(t);
   const template = (await blocks("docs/internal-service.md", "yaml"))[index];
   const text = (template?.text ?? "")
-    .replace(/- git_repo: .*\n *tag: .*/, `- directory: ${ROOT}`)
+    .replace(/- git_repo: .*\n *branch: .*/, `- directory: ${ROOT}`)
     .replace(/(?<=[[ ])(?=proto\/|third_party\/)/g, `${ROOT}/`);
   await writeFile(join(folder, "buf.gen.yaml"), text);
   const bin = join(ROOT, "node_modules/.bin");
