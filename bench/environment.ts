@@ -41,6 +41,8 @@ export interface Environment extends AsyncDisposable {
   /** Chorus with that many workers, on all cores. */
   startWorkers(count: number): Promise<Contestant>;
   startUngoverned(): Promise<Contestant>;
+  /** Chorus that keeps runs, or does not. */
+  startWithRuns(runs: "on" | "off"): Promise<Contestant>;
   startPanel(): Promise<PanelContestant>;
   /** An RPC library alone, or for unary calls HTTP and the codecs alone. They have no REST. */
   startEcho(script: "echo" | "bare"): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
@@ -85,6 +87,7 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
     startWorkers: (count) => startChorus(places, count),
     startPanel: () => startPanel(places),
     startUngoverned: () => startUngoverned(places),
+    startWithRuns: (runs) => startWithRuns(places, runs),
     startEcho: (script) => startEcho(places, script),
     startNginx: nginxVersion() ? () => startNginx(places) : undefined,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
@@ -145,6 +148,12 @@ async function startChorus(places: Places, workers?: number): Promise<RpcContest
   };
 }
 
+async function startWithRuns(places: Places, runs: "on" | "off"): Promise<Contestant> {
+  const { catalogue } = places;
+  const { server } = await startService(places, { catalogue, options: [], more: { CHORUS_RUNS: runs } });
+  return contestant(`Runs ${runs}`, server, (shape) => chorusTarget(server.port, shape, API_KEY));
+}
+
 async function startPanel(places: Places): Promise<PanelContestant> {
   const { server, rpcPort } = await startService(places, { catalogue: places.panelCatalogue, options: [TRACE_GC] });
   return {
@@ -161,12 +170,14 @@ async function startPanel(places: Places): Promise<PanelContestant> {
 
 /**
  * Starts the service, with credit for any number of requests.
- * @param options of Node
+ * @param start.options of Node
+ * @param start.more variables of the service
  */
 async function startService(
   { folder, databaseUrl, signal }: Places,
-  { catalogue, workers, options }: { catalogue: string; workers?: number | undefined; options: string[] },
+  start: { catalogue: string; workers?: number | undefined; options: string[]; more?: Record<string, string> },
 ): Promise<{ server: Server; rpcPort: number }> {
+  const { catalogue, workers, options, more } = start;
   const [port = 0, rpcPort = 0] = await freePorts(2);
   const env = {
     PORT: String(port),
@@ -182,6 +193,7 @@ async function startService(
     BOOTSTRAP_API_KEY: API_KEY,
     LOG_LEVEL: "warn",
     CHORUS_WORKERS: String(workers ?? 1),
+    ...more,
   };
   const place = workers === undefined ? "server" : "all";
   const command = node(...options, here("../src/process/start.ts"));

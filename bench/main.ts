@@ -12,6 +12,7 @@ import { report } from "./report.ts";
 import { openAiTarget } from "./requests.ts";
 import { type Entry, type Rounds, takeTurns } from "./rounds.ts";
 import { measureRpc } from "./rpc.ts";
+import { measureRuns } from "./runs.ts";
 import { pinSelf } from "./server.ts";
 import { measureWorkers } from "./workers.ts";
 
@@ -51,6 +52,10 @@ async function measureServers(results: Results, options: Options, signal: AbortS
   if (runs("rpc")) {
     console.log("RPC, processor time per answer or token:");
     results.samples.push(...(await measureRpc(environment, how)));
+  }
+  if (runs("runs")) {
+    console.log("With and without runs, processor time per answer:");
+    results.samples.push(...(await measureRuns(environment, how)));
   }
   if (runs("workers")) {
     console.log("Workers, processor time per answer or token:");

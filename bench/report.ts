@@ -25,6 +25,7 @@ better for A. "Time of A / time of B" is the opposite: smaller is better for A.`
     targetsTable(results),
     ...loadSections(results),
     ...rpcSections(results),
+    runsSection(results),
     ...workersSections(results),
     panelSection(results),
     memorySection(results.memory),
@@ -111,6 +112,23 @@ function rpcSections(results: Results): string[] {
     ),
     section(`RPC, ${streams}, \`StreamGenerate\` on HTTP/2:`, make("rpc paced", "token", "SSE")),
   ];
+}
+
+function runsSection(results: Results): string {
+  const off = rowOf(results, "runs", "Runs off").cpuMicros;
+  const rows = namesOf(results, "runs").map((name) => {
+    const { rate, p50, p99, cpuMicros } = rowOf(results, "runs", name);
+    return [
+      name,
+      figure(rate),
+      figure(p50, 1),
+      figure(p99, 1),
+      figure(cpuMicros, 1),
+      figure(divide(cpuMicros, off), 3),
+    ];
+  });
+  const head = ["", "answers/s", "p50 ms", "p99 ms", "CPU µs per answer", "time / time without runs"];
+  return section("Unary, with `CHORUS_RUNS` on and off:", rows.length === 0 ? "" : table(head, rows));
 }
 
 function workersSections(results: Results): string[] {

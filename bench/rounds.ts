@@ -10,6 +10,7 @@ export type Kind =
   | "latency"
   | "rpc unary"
   | "rpc paced"
+  | "runs"
   | "workers unary"
   | "workers paced"
   | "panel";
