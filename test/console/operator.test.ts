@@ -118,6 +118,8 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
   });
 
   test("pass axe-core in light and dark, and fit a narrow screen", async ({ console: { open, service } }) => {
+    const answer = await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" });
+    const { id } = (await answer.json()) as { id: string };
     for (const [colorScheme, width] of [
       ["light", 1280],
       ["dark", 390],
@@ -138,6 +140,11 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
       await page.getByRole("button", { name: "default", exact: true }).click();
       await page.getByRole("dialog", { name: "default" }).getByText("Granted", { exact: true }).waitFor();
       await assertAccessible(page, "A workspace");
+      const request = page.getByRole("form", { name: "A request" });
+      await request.getByLabel("Generation").fill(id);
+      await request.getByRole("button", { name: "Show how it was answered" }).click();
+      await page.getByRole("region", { name: "Calls of models" }).getByText("openai-fast").waitFor();
+      await assertAccessible(page, `A run, ${colorScheme}, ${width} wide`);
       await page.context().close();
     }
   });

@@ -89,6 +89,11 @@ test.for([1280, 390])(
     await page.getByRole("link", { name: "u-4711" }).click();
     await page.getByRole("heading", { name: "Caps of u-4711" }).waitFor();
     await check("One user");
+    await visit(page, "Activity");
+    await page.getByRole("table").getByRole("button").first().click();
+    await page.getByRole("link", { name: "How it was answered" }).click();
+    await page.getByRole("region", { name: "Calls of models" }).waitFor();
+    await check("A run");
     await visit(page, "Playground");
     await page.getByText("Messages", { exact: true }).click();
     await page.getByText("Strict JSON").click();

@@ -85,7 +85,7 @@ describe.skipIf(skipReason !== undefined)("the page of a run", () => {
     const plain = await scene("/console/runs/gen_1", answering(plainRun));
     await plain.getByText("One model, at level low").waitFor();
     const gone = await scene("/console/runs/gen_1", answering({ ...(generation ? { generation } : {}) }));
-    await gone.getByText("How this request was answered is not kept, or not any more.").waitFor();
+    await gone.getByText(/^How this request was answered is not kept, or not any more\. Runs are deleted/).waitFor();
     const failing = await scene("/console/runs/gen_1", new Map([...USED, [GET_RUN, () => ({ failure })]]));
     await failing.getByRole("alert").getByText("The database does not answer.").waitFor();
   });

@@ -9,6 +9,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { Link } from "../parts/link.tsx";
 import { Note } from "../parts/note.tsx";
 import { Pending } from "../parts/pending.tsx";
+import { go } from "../route.ts";
 import { ActionForm } from "./action-form.tsx";
 import { bookingSentence, limitOverride } from "./changes.ts";
 import { addressOf } from "./pages.ts";
@@ -63,6 +64,22 @@ export function WorkspaceDrawer({ name, close, changed }: Props) {
           await workspaces.setLimits({ workspace: name, overrides: [limitOverride(limit, value)] });
           update();
           return `Set ${words(limit)}.`;
+        }}
+      />
+      <ActionForm
+        title="A request"
+        action="Show how it was answered"
+        inputs={[
+          {
+            name: "id",
+            label: "Generation",
+            help: "Its identifier (gen_…) is in the answer, in the log as generation_id and in traces",
+            pattern: "gen_[0-9a-z]+",
+          },
+        ]}
+        run={async ({ id = "" }) => {
+          go(addressOf(`runs/${id}`, { workspace: name }));
+          return "";
         }}
       />
       <p>

@@ -107,7 +107,10 @@ function Plan({ run: { generation, intelligenceTrace: trace, calls } }: { run: R
   if (!trace || !generation) {
     return (
       <Card title="The plan">
-        <p class="help">How this request was answered is not kept, or not any more.</p>
+        <p class="help">
+          How this request was answered is not kept, or not any more. Runs are deleted after some days, sooner than the
+          requests in Activity. A workspace keeps only so many on one day, and the operator can switch them off.
+        </p>
       </Card>
     );
   }
