@@ -4,6 +4,7 @@ import { StreamGenerateResponse_ToolCallSchema } from "../../gen/chorus/v1/gener
 import { answer, type Engine, type EngineEvent, type Question } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
+import type { Message, Tools } from "../models/port/model.ts";
 import { stepMessage } from "../runs/trace-message.ts";
 import type { Search } from "../search/search.ts";
 import { tracedParts } from "../telemetry/tracing.ts";
@@ -66,7 +67,7 @@ export function engineEvents(
       progress.drafted = { drafts, chosen };
     },
     requester: { workspace: context.caller.workspaceId },
-    ...cacheKey(context.caller.workspaceId, conversation),
+    ...cacheKey(context.caller.workspaceId, conversation, checked.tools),
   };
   return tracedParts("plan", answer(engine, question, running.signal), { attributes: { "chorus.kind": kind } });
 }
@@ -86,10 +87,24 @@ export function callerEvent(progress: Progress, event: EngineEvent): GenerateEve
 /** Characters of a prefix from which vendors cache it: about 1,024 tokens. */
 const CACHED_FROM = 4_096;
 
-/** The same key for requests of a workspace that share their instructions and the beginning of the conversation. */
-function cacheKey(workspaceId: string, { system, messages }: Conversation): { cacheKey?: string } {
-  const length = messages.reduce((sum, { text }) => sum + text.length, system.join("").length);
+/**
+ * The same key for requests of a workspace that share their tools, their instructions and the beginning of the
+ * conversation, in this order, which is that of vendors' caches. `tool_choice` comes after all of them, so the steps of
+ * an agent that forces only the first call keep their key.
+ */
+function cacheKey(
+  workspaceId: string,
+  { system, messages }: Conversation,
+  { list: tools = [] }: Partial<Tools> = {},
+): { cacheKey?: string } {
+  const head = [...tools.flatMap(({ name, description, parameters }) => [name, description, parameters]), ...system];
+  const length = messages.reduce((sum, message) => sum + lengthOf(message), head.join("").length);
   if (length < CACHED_FROM) return {};
-  const prefix = [workspaceId, ...system, messages[0]?.text.slice(0, CACHED_FROM) ?? ""].join("\n");
+  const prefix = [workspaceId, ...head, messages[0]?.text.slice(0, CACHED_FROM) ?? ""].join("\n");
   return { cacheKey: hash("sha256", prefix, "hex").slice(0, 32) };
+}
+
+function lengthOf({ text, calls = [], results = [] }: Message): number {
+  const called = calls.reduce((sum, { arguments: given }) => sum + given.length, text.length);
+  return results.reduce((sum, result) => sum + result.text.length, called);
 }

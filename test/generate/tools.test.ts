@@ -215,4 +215,26 @@ describe("tools", () => {
       assert.deepEqual([response.status, failure.field], [422, field], JSON.stringify(failure));
     }
   });
+
+  test("marks long tools for the vendor's cache, which share a key only if they are the same", async ({ vendors }) => {
+    const long = { ...WEATHER, description: "The weather of a city. ".repeat(200) };
+    const sent = async (kind: "anthropic" | "openai", request: object) => {
+      const { vendor, service } = vendors[kind];
+      vendor.reset();
+      vendor.always({ text: "It rains.", calls: [CALL] });
+      assert.equal((await service.post("/v1/generate", { ...ASK, ...request })).status, 200);
+      return vendor.calls[0]?.json ?? {};
+    };
+    // The mark after the instructions covers the tools before them.
+    const { system: marked } = await sent("anthropic", { tools: [WEATHER, { ...long, name: "forecast" }] });
+    assert.deepEqual((marked as { cache_control?: object }[])[0]?.cache_control, { type: "ephemeral" });
+    const key = async (request: object) => (await sent("openai", request)).prompt_cache_key;
+    const first = await key({ tools: [long] });
+    assert.match(String(first), /^[0-9a-f]{32}$/);
+    assert.equal(await key({ tools: [long], tool_choice: "required" }), first);
+    assert.notEqual(await key({ tools: [{ ...long, description: `${long.description}.` }] }), first);
+    const system = "Be brief. ".repeat(500);
+    assert.notEqual(await key({ system }), await key({ system, tools: [{ ...WEATHER, description: "" }] }));
+    assert.equal(await key({}), undefined);
+  });
 });
