@@ -237,4 +237,14 @@ describe("tools", () => {
     assert.notEqual(await key({ system }), await key({ system, tools: [{ ...WEATHER, description: "" }] }));
     assert.equal(await key({}), undefined);
   });
+
+  test("asks for a tool that must be called without any vendor", async ({ onTestFinished }) => {
+    const service = await startService({ onTestFinished }, {});
+    const answer = await read(await service.post("/v1/generate", { ...ASK, tool_choice: "required" }));
+    assert.equal(answer.finish_reason, "tool_calls", JSON.stringify(answer));
+    assert.deepEqual(
+      answer.tool_calls?.map(({ name, arguments: given }) => [name, given]),
+      [["get_weather", { city: "Oslo" }]],
+    );
+  });
 });

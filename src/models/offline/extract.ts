@@ -23,7 +23,7 @@ const MAX_FILL = 50_000;
 /**
  * Fills a JSON Schema with values from a text. Keeps the schema's order and names, including `__proto__` and `1`. A
  * value that is not found is null, left out, or the simplest value that the schema allows.
- * @param schema a schema that the service accepts
+ * @param schema an object. Of one that the service accepts as a response schema, the result is valid
  * @param known values by name; they are not searched for
  * @returns JSON
  */
@@ -31,12 +31,18 @@ export function extract(schema: string, text: string, known: Subject["known"]): 
   return fill(rulesOf(JSON.parse(schema), parseJson(schema)), subjectOf(text, known)).json;
 }
 
-function rulesOf(schema: Schema, node: JsonNode): Rules {
+function rulesOf(given: Schema, node: JsonNode): Rules {
+  const schema = { ...given, type: given.type ?? usualType(given) };
   const [values, constant] = [member(node, "enum"), member(node, "const")];
   if (constant) return { ...schema, node, options: [stringifyJson(constant)] };
   if (values?.kind !== "array") return { ...schema, node };
   const isWithin = (json: string) => JSON.parse(conform(schema, JSON.parse(json))) === JSON.parse(json);
   return { ...schema, node, options: values.items.map(stringifyJson).filter(isWithin) };
+}
+
+/** The type where a schema names none, as those of tools may do. */
+function usualType({ properties, items }: Partial<Schema>): string {
+  return properties ? "object" : items ? "array" : "string";
 }
 
 function fill(rules: Rules, subject: Subject): Value {

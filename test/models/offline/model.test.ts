@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createOfflineModel } from "../../../src/models/offline/model.ts";
+import type { Tools } from "../../../src/models/port/model.ts";
 import { call, collect, textOf } from "../fake-model.ts";
 import { ask, conversation, generate, type Options, schemaFormat } from "./ask.ts";
 import { ARTICLE, BRIDGE, US_INVOICE } from "./texts.ts";
@@ -152,4 +153,28 @@ test("answers 4,000,000 characters of any text within half a second", async () =
       assert.ok(took < 500, `${name}: ${took} ms`);
     }
   }
+});
+
+test("calls the tool that must be called, with arguments from the message", async () => {
+  const tool = (name: string, description: string, parameters: object) => ({
+    ...{ name, description },
+    parameters: JSON.stringify(parameters),
+  });
+  const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+  const list = [
+    tool("send_mail", "Sends a mail.", { properties: { to: { type: "string" }, copies: { items: {} } } }),
+    tool("get_weather", "The weather of a city.", city),
+    tool("now", "", {}),
+  ];
+  const calls = async (text: string, choice: Tools["choice"]) =>
+    (await generate(text, { tools: { list, choice, parallel: true } })).calls;
+  const question = "What is the weather in New York?";
+  assert.deepEqual(await calls(question, "required"), [{ name: "get_weather", arguments: '{"city":"New York"}' }]);
+  assert.deepEqual(await calls("weather, city: Oslo", "required"), [
+    { name: "get_weather", arguments: '{"city":"Oslo"}' },
+  ]);
+  assert.deepEqual(await calls(question, { name: "now" }), [{ name: "now", arguments: "{}" }]);
+  assert.deepEqual(await calls(question, { name: "send_mail" }), [{ name: "send_mail", arguments: "{}" }]);
+  assert.deepEqual(await calls(question, "auto"), []);
+  assert.match((await generate(question, { tools: { list, choice: "auto", parallel: true } })).text, /offline model/);
 });
