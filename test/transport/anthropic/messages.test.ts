@@ -317,12 +317,24 @@ describe("the count of tokens", () => {
       { type: "document", source: { type: "text", data: "The key is 4712." } },
     ];
     const format = { type: "json_schema", schema: SCHEMA };
+    const tool = { name: "look", description: "Looks it up. ".repeat(30), input_schema: SCHEMA };
     const bodies = [
       { system: "Be brief.", messages: [{ role: "user", content }] },
       { messages: [{ role: "user", content: LONG }] },
       { messages: HELLO, output_config: { format } },
+      { messages: HELLO, tools: [tool] },
+      {
+        messages: [
+          ...HELLO,
+          { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look", input: { a: "Oslo" } }] },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "It rains. ".repeat(20) }] },
+        ],
+        tools: [tool],
+        tool_choice: { type: "auto" },
+      },
     ];
     vendor.always({ text: '{"a":"b"}' });
+    const counts: number[] = [];
     for (const body of bodies) {
       const [before] = await pool.query("select count(*) as n from generations");
       const response = await service.post(`${PATH}/count_tokens`, body);
@@ -333,7 +345,10 @@ describe("the count of tokens", () => {
       assert.deepEqual(after, before);
       const { json } = await ask(service, body);
       assert.deepEqual(count, { input_tokens: json.usage.input_tokens });
+      counts.push(count.input_tokens);
     }
+    const [plain = 0, called = 0] = counts.slice(-2);
+    assert.ok(plain > 120 && called > plain + 40, `${counts}`);
   });
 
   test("needs a valid request and a key", async ({ service }) => {
