@@ -12,14 +12,14 @@ export async function saveAudit(progress: Progress, signal: AbortSignal): Promis
     return { rows: entries, next: nextPageToken };
   }, progress);
   saveCsv("chorus-audit.csv", [
-    ["time", "action", "actor", "actor_id", "actor_name", "details"],
+    ["time", "action", "actor", "actor_id", "details", "actor_name"],
     ...rows.map((row) => [
       row.at ? iso(row.at) : "",
       row.action,
       wordOf(ActorKindSchema, row.actorKind),
       row.actorId,
-      row.actorName,
       row.details,
+      row.actorName,
     ]),
   ]);
   return isCut ? `Saved the newest ${rows.length} changes; there are more.` : `Saved ${rows.length} changes.`;
