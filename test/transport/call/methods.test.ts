@@ -33,5 +33,5 @@ test("reads from the contract what takes a prompt, and which requests may repeat
     "streamChatCompletion",
   ]);
   assert.deepEqual(names("isRepeatable"), ["generate", "createChatCompletion"]);
-  assert.deepEqual(names("isReadOnly"), ["quotas", "metrics"]);
+  assert.deepEqual(names("isReadOnly"), ["getGeneration", "quotas", "metrics"]);
 });
