@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Secret } from "../parts/secret.tsx";
+import { useAction } from "../parts/use-action.ts";
 
 /** Shows the new secret of the signatures, which is not available later. */
 export function AlertSecret({ secret, done }: { secret: string; done: () => void }) {
@@ -31,18 +31,7 @@ interface Props {
 
 /** Asks before a change that cannot be undone. */
 export function ConfirmChange({ title, text, action, run, close }: Props) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const change = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await run();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const { busy, error, run: start } = useAction();
   return (
     <Dialog title={title} close={close}>
       <p>{text}</p>
@@ -51,7 +40,7 @@ export function ConfirmChange({ title, text, action, run, close }: Props) {
         <button type="button" onClick={close}>
           Cancel
         </button>
-        <button type="button" class="primary danger" disabled={busy} onClick={change}>
+        <button type="button" class="primary danger" disabled={busy} onClick={() => start(run)}>
           {action}
         </button>
       </div>

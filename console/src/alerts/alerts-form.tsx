@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Alerts } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { type Draft, draftOf } from "./thresholds.ts";
 
 const CREDITS = { unit: "credits", pattern: "\\d{1,10}(\\.\\d{1,6})?", title: "Credits, such as 250 or 0.5" };
@@ -47,37 +48,23 @@ interface Props {
 /** Shows and edits the webhook and the thresholds. */
 export function AlertsForm({ set, save, test, renew, remove }: Props) {
   const [edits, setEdits] = useState<Partial<Draft>>({});
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run, forget } = useAction();
   const saved = draftOf(set);
   const draft = { ...saved, ...edits };
   const isChanged = Object.entries(saved).some(([name, text]) => draft[name as keyof Draft].trim() !== text);
   const hasThreshold = THRESHOLDS.some(({ name }) => draft[name].trim() !== "");
   const edit = (name: keyof Draft, text: string) => setEdits((before) => ({ ...before, [name]: text }));
 
-  const run = async (action: () => Promise<void>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await action();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void run(async () => {
-      await save(draft);
-      setEdits({});
-    });
+  const submit = async () => {
+    await save(draft);
+    setEdits({});
   };
   const cancel = () => {
     setEdits({});
-    setError(undefined);
+    forget();
   };
   return (
-    <form class="form" onSubmit={submit}>
+    <form class="form" onSubmit={(event) => run(submit, event)}>
       <Field id="webhook-url" label="Webhook URL" help={<WebhookHelp />}>
         <input
           id="webhook-url"

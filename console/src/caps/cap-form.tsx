@@ -9,6 +9,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Segments } from "../parts/segments.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { caps } from "../rpc.ts";
 
 const FIGURES = [
@@ -66,23 +67,14 @@ const NEW: Draft = { figure: "credits", period: "day", amount: "", action: "refu
 /** Sets a cap, or replaces the one of the same figure, period and action. */
 export function SetCap({ subject, whose, close, done }: Props) {
   const [draft, setDraft] = useState(NEW);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      await caps.setCap({ cap: capOf(subject, draft) });
-      done("Set the cap. It holds within a second.");
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+  const { busy, error, run } = useAction();
+  const submit = async () => {
+    await caps.setCap({ cap: capOf(subject, draft) });
+    done("Set the cap. It holds within a second.");
   };
   return (
     <Dialog title={`Set a cap for ${whose}`} close={close}>
-      <form class="form" onSubmit={submit}>
+      <form class="form" onSubmit={(event) => run(submit, event)}>
         <Fields draft={draft} edit={(changes) => setDraft((before) => ({ ...before, ...changes }))} />
         {error !== undefined && <FailureNote error={error} />}
         <div class="buttons">

@@ -5,6 +5,7 @@ import { numberOf } from "../../../src/contract/json-names.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
 import { currentRole } from "../session/session.ts";
 import { NewSecret } from "./new-secret.tsx";
@@ -77,28 +78,19 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
   const [scopes, setScopes] = useState<readonly string[]>(() => scopesOf(currentRole()).map(([scope]) => scope));
   const [life, setLife] = useState("");
   const [date, setDate] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      const end = endOf(life, date);
-      const { secret } = await keys.createKey({
-        name: name.trim(),
-        scopes: scopes.map((scope) => numberOf(ScopeSchema, scope)),
-        ...(end ? { expiresAt: timestampFromDate(end) } : {}),
-      });
-      show({ name: name.trim(), secret, scopes });
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+  const submit = async () => {
+    const end = endOf(life, date);
+    const { secret } = await keys.createKey({
+      name: name.trim(),
+      scopes: scopes.map((scope) => numberOf(ScopeSchema, scope)),
+      ...(end ? { expiresAt: timestampFromDate(end) } : {}),
+    });
+    show({ name: name.trim(), secret, scopes });
   };
   return (
-    <form class="form" onSubmit={submit}>
+    <form class="form" onSubmit={(event) => run(submit, event)}>
       <Field id="key-name" label="Name">
         <input
           id="key-name"

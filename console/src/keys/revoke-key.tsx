@@ -1,24 +1,17 @@
-import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { timeText } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
 
 /** Revokes a key after showing when it was last used. */
 export function RevokeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const name = key.name || key.prefix;
   const revoke = async () => {
-    setBusy(true);
-    try {
-      await keys.revokeKey({ id: key.id });
-      done(`Revoked the key ${name}. It is refused within a second.`);
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+    await keys.revokeKey({ id: key.id });
+    done(`Revoked the key ${name}. It is refused within a second.`);
   };
   return (
     <Dialog title={`Revoke ${name}?`} close={close}>
@@ -33,7 +26,7 @@ export function RevokeKey({ of: key, close, done }: { of: Key; close: () => void
         <button type="button" onClick={close}>
           Keep it
         </button>
-        <button type="button" class="primary danger" disabled={busy} onClick={revoke}>
+        <button type="button" class="primary danger" disabled={busy} onClick={() => run(revoke)}>
           {busy ? "Revoking…" : "Revoke the key"}
         </button>
       </div>

@@ -9,6 +9,7 @@ import { Field } from "../parts/field.tsx";
 import { type Fill, FillTag, fillOf, Meter } from "../parts/meter.tsx";
 import { Note } from "../parts/note.tsx";
 import { toast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { credits } from "../rpc.ts";
 import { can } from "../session/session.ts";
 
@@ -25,34 +26,28 @@ interface Props {
 /** Shows and edits one spend limit. */
 export function SpendLimitForm({ period, title, set, state, changed }: Props) {
   const [draft, setDraft] = useState<string>();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const id = `limit-${wordOf(SpendPeriodSchema, period)}`;
   const mayChange = can(CreditService.method.setSpendLimit);
   const isChanged = draft !== undefined && draft.trim() !== (set ?? "");
 
-  const run = async (update: () => Promise<unknown>, sentence: string) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await update();
-      setDraft(undefined);
-      toast(sentence);
-      changed();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
+  const done = (sentence: string) => {
+    setDraft(undefined);
+    toast(sentence);
+    changed();
   };
-  const save = (event: Event) => {
-    event.preventDefault();
-    void run(() => credits.setSpendLimit({ period, amount: (draft ?? "").trim() }), "Saved the spend limit.");
+  const save = async () => {
+    await credits.setSpendLimit({ period, amount: (draft ?? "").trim() });
+    done("Saved the spend limit.");
   };
-  const remove = () => run(() => credits.clearSpendLimit({ period }), "Removed the spend limit.");
+  const remove = async () => {
+    await credits.clearSpendLimit({ period });
+    done("Removed the spend limit.");
+  };
 
   return (
     <Card class="spend">
-      <form class="form" onSubmit={save}>
+      <form class="form" onSubmit={(event) => run(save, event)}>
         <Field id={id} label={title}>
           <span class="affix">
             <input
@@ -83,7 +78,7 @@ export function SpendLimitForm({ period, title, set, state, changed }: Props) {
                 Cancel
               </button>
             )}
-            {set !== undefined && !isChanged && <Remove title={title} busy={busy} remove={remove} />}
+            {set !== undefined && !isChanged && <Remove title={title} busy={busy} remove={() => run(remove)} />}
           </div>
         )}
       </form>

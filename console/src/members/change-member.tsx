@@ -4,6 +4,7 @@ import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { members } from "../rpc.ts";
 import { nameOf } from "./member-table.tsx";
 import { RoleField } from "./role-field.tsx";
@@ -20,27 +21,18 @@ interface Props {
 /** Changes the role of a member, or removes the member, after saying what becomes of their keys. */
 export function ChangeMember({ of: member, isRemoval, close, done }: Props) {
   const [role, setRole] = useState(member.role);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const name = nameOf(member);
   const person = member.person?.id ?? "";
   const endsKeys = member.keys > 0 && (isRemoval || role === MemberRole.BILLING || role === MemberRole.VIEWER);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      if (isRemoval) await members.removeMember({ person });
-      else await members.setMemberRole({ person, role });
-      done(isRemoval ? `Removed ${name}.` : `Changed the role of ${name}.`);
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+  const submit = async () => {
+    if (isRemoval) await members.removeMember({ person });
+    else await members.setMemberRole({ person, role });
+    done(isRemoval ? `Removed ${name}.` : `Changed the role of ${name}.`);
   };
   return (
     <Dialog title={isRemoval ? `Remove ${name}?` : `The role of ${name}`} close={close}>
-      <form class="form" onSubmit={submit}>
+      <form class="form" onSubmit={(event) => run(submit, event)}>
         {!isRemoval && <RoleField role={role} choose={setRole} />}
         {isRemoval && <p>Access ends at once.</p>}
         {isRemoval && member.byGroup && (

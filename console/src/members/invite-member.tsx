@@ -5,6 +5,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { members } from "../rpc.ts";
 import { RoleField } from "./role-field.tsx";
 
@@ -42,19 +43,9 @@ export function InviteMember({ close, done }: Props) {
 function Form({ close, show }: { close: () => void; show: (path: string) => void }) {
   const [role, setRole] = useState(MemberRole.DEVELOPER);
   const [note, setNote] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      show((await members.inviteMember({ role, note: note.trim() })).path);
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const { busy, error, run } = useAction();
+  const submit = (event: Event) =>
+    run(async () => show((await members.inviteMember({ role, note: note.trim() })).path), event);
   return (
     <Dialog title="Invite somebody" close={close}>
       <form class="form" onSubmit={submit}>

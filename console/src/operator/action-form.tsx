@@ -2,6 +2,7 @@ import { useId, useState } from "preact/hooks";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { toast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
 
 /** An input of a form: text, or a choice. */
 export interface Input {
@@ -31,24 +32,15 @@ export function ActionForm({ title, inputs, action, run }: Props) {
   const id = useId();
   const initial = Object.fromEntries(inputs.map(({ name, options }) => [name, options?.[0]?.[0] ?? ""]));
   const [values, setValues] = useState<Readonly<Record<string, string>>>(initial);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run: start } = useAction();
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError(undefined);
-    try {
-      const done = await run(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, text.trim()])));
-      setValues(initial);
-      if (done) toast(done);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
+  const submit = async () => {
+    const done = await run(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, text.trim()])));
+    setValues(initial);
+    if (done) toast(done);
   };
   return (
-    <form class="form" onSubmit={submit} aria-labelledby={id}>
+    <form class="form" onSubmit={(event) => start(submit, event)} aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {inputs.map((input) => (
         <Control

@@ -9,6 +9,7 @@ import { FailureNote } from "../parts/failure-note.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { toast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { operations } from "./rpc.ts";
 
 /** Shows what has been learned of the models, by ability, and lets an operator reset it. */
@@ -69,17 +70,10 @@ const COLUMNS: Column<Row>[] = [
 ];
 
 function Reset({ close, done }: { close: () => void; done: (sentence: string) => void }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAction();
   const reset = async () => {
-    setBusy(true);
-    try {
-      const { graded } = await operations.resetLearned({});
-      done(`Forgot ${count(graded)} graded disagreements.`);
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
+    const { graded } = await operations.resetLearned({});
+    done(`Forgot ${count(graded)} graded disagreements.`);
   };
   return (
     <Dialog title="Reset what is learned?" close={close}>
@@ -89,7 +83,7 @@ function Reset({ close, done }: { close: () => void; done: (sentence: string) =>
         <button type="button" onClick={close}>
           Keep it
         </button>
-        <button type="button" class="primary danger" disabled={busy} onClick={reset}>
+        <button type="button" class="primary danger" disabled={busy} onClick={() => run(reset)}>
           {busy ? "Resetting…" : "Reset"}
         </button>
       </div>
