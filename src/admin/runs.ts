@@ -24,13 +24,8 @@ import type { Admin } from "./shared/admin.ts";
 import { visibleKeys } from "./shared/own-keys.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
-/** What a replica has to do before runs are read, so that they include what has just ended. */
-export interface ReadyRuns {
-  /** Posts what waits in the log of a workspace. */
-  post(workspaceId: string): Promise<void>;
-  /** Stores the runs that wait. */
-  flush(): Promise<void>;
-}
+/** Stores the runs that wait on this replica, so that what has just ended is found. */
+export type FlushRuns = () => Promise<void>;
 
 interface RunRow extends GenerationRow {
   modelInput: bigint | null;
@@ -42,13 +37,13 @@ interface RunRow extends GenerationRow {
 }
 
 /**
- * Finds a request of a workspace by its identifier, with its run.
+ * Finds a request of a workspace by its identifier, with its run. The log of the workspace must have been posted.
  * @throws Failure `unknown_entity`, also for a request of another workspace
  */
-async function findRun(pool: Pool, ready: ReadyRuns, workspaceId: string, id: string): Promise<RunRow> {
+async function findRun(pool: Pool, flush: FlushRuns, workspaceId: string, id: string): Promise<RunRow> {
   const began = timeOfGeneration(id);
   if (began === undefined) throw unknown();
-  await Promise.all([ready.post(workspaceId), ready.flush()]);
+  await flush();
   const [row] = await pool.query<RunRow>(
     `select ${COLUMNS}, f.model_input_tokens as "modelInput", f.model_output_tokens as "modelOutput",
        trim_scale(f.cost_usd)::text as usd, r.record
@@ -74,12 +69,12 @@ function unknown(): Failure {
  * Shows how a request was answered. Operators see the models and vendors, members only roles; developers only see
  * requests of their own keys.
  */
-export function createGetRun(pool: Pool, ready: ReadyRuns): Admin<typeof ActivityService>["getRun"] {
+export function createGetRun(pool: Pool, flush: FlushRuns): Admin<typeof ActivityService>["getRun"] {
   return async ({ workspace, id }, actor) => {
     if (id === "") throw invalid("id", "Give the identifier of the request, such as gen_….");
     const { id: workspaceId } = await findWorkspace(pool.query, actor, workspace);
     const keys = await visibleKeys(pool.query, actor, "");
-    const found = await findRun(pool, ready, workspaceId, id);
+    const found = await findRun(pool, flush, workspaceId, id);
     if (keys && !keys.includes(found.keyId)) throw unknown();
     const { modelInput, modelOutput, usd, record, ...row } = found;
     const isOperator = actor.kind === "operator";
@@ -99,16 +94,16 @@ export function createGetRun(pool: Pool, ready: ReadyRuns): Admin<typeof Activit
 }
 
 /**
- * Shows a caller how an answer of the workspace was made.
+ * Shows a caller how an answer of the workspace was made. The log of the workspace must have been posted.
  * @throws Failure `unknown_entity` with `id`
  */
 export async function getGeneration(
   pool: Pool,
-  ready: ReadyRuns,
+  flush: FlushRuns,
   { id }: GetGenerationRequest,
   workspaceId: string,
 ): Promise<GetGenerationResponse> {
-  const row = await findRun(pool, ready, workspaceId, id);
+  const row = await findRun(pool, flush, workspaceId, id);
   const run = row.record ? readRecord(row.record) : undefined;
   const status = numberOf(GenerationStatusSchema, row.outcome) || GenerationStatus.FAILED;
   return create(GetGenerationResponseSchema, {

@@ -71,8 +71,8 @@ export function createAdminServices(parts: AdminParts) {
   const sessions = createOwnerSessions(pool, clock);
   const operatorSessions = createOperatorSessions(pool, clock);
   const quotas = createQuotas(pool, report, parts.clock);
+  const flushRuns = async () => parts.flushRuns?.();
   // Figures include each answer that was delivered before they are read.
-  const runs = { post: postLog, flush: async () => parts.flushRuns?.() };
   const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
   return {
     /** Authenticates an operator or owner token and checks its rights. */
@@ -80,7 +80,10 @@ export function createAdminServices(parts: AdminParts) {
     recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
     getGeneration: (request: GetGenerationRequest, { workspaceId }: Caller) =>
-      shares.run(workspaceId, () => getGeneration(pool, runs, request, workspaceId)),
+      shares.run(workspaceId, async () => {
+        await postLog(workspaceId);
+        return getGeneration(pool, flushRuns, request, workspaceId);
+      }),
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
         if (user !== "") checkUser("user", user);
@@ -97,7 +100,7 @@ export function createAdminServices(parts: AdminParts) {
     caps: posted(createCapAdmin(pool, parts.clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
-    activity: posted(createActivityAdmin(pool, runs)),
+    activity: posted(createActivityAdmin(pool, flushRuns)),
     operations: posted(createOperationsAdmin(pool, parts.models)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     members: shared(shares, createMemberAdmin(pool, parts.oidc !== undefined, clock)),

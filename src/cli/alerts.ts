@@ -121,14 +121,13 @@ function merged(present: Alerts | undefined, given: Thresholds): MessageInitShap
   const webhookUrl = given.url ?? present?.webhookUrl ?? "";
   if (webhookUrl === "") throw new CliError("No alerts are set yet, so --url must name the webhook.");
   const { creditBelow = present?.creditBelow ?? "" } = given;
-  const capShare = share("capShare", "--cap-share", given.capShare, present);
   const limits = given.cap?.includes("all") ? [] : (given.cap ?? present?.capLimits ?? []);
   return {
     webhookUrl,
     creditBelow: creditBelow === NONE ? "" : creditBelow,
     ...share("spendShare", "--spend-share", given.spendShare, present),
     ...share("failureShare", "--failure-share", given.failureShare, present),
-    ...capShare,
+    ...share("capShare", "--cap-share", given.capShare, present),
     // Limits without a share are refused, which tells about a missing option but not about a removed share.
     capLimits: given.capShare === NONE && given.cap === undefined ? [] : limits,
   };

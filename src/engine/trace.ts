@@ -21,8 +21,6 @@ export interface TimedStep {
 
 /** Totals over the steps of an answer. */
 interface TraceTotals {
-  /** The answer's share of the votes, 0 to 1; undefined without a vote. */
-  agreement: number | undefined;
   escalations: number;
   droppedMembers: number;
   repairs: number;
@@ -77,18 +75,15 @@ export class Trace {
     return { ...step };
   }
 
-  totals(): TraceTotals {
-    return totalsOf(this.#steps, this.#agreement);
+  /** The answer's share of the votes, 0 to 1; undefined without a vote. */
+  get agreement(): number | undefined {
+    return this.#agreement;
   }
 }
 
-export function totalsOf(
-  steps: readonly Pick<TimedStep, "kind" | "outcome">[],
-  agreement: number | undefined,
-): TraceTotals {
+export function totalsOf(steps: readonly Pick<TimedStep, "kind" | "outcome">[]): TraceTotals {
   const count = (is: (step: Pick<TimedStep, "kind" | "outcome">) => boolean) => steps.filter(is).length;
   return {
-    agreement,
     escalations: count(({ kind }) => kind === "escalate" || kind === "judge"),
     droppedMembers: count(({ outcome, kind }) => outcome === "dropped" || (kind === "draft" && outcome === "failed")),
     repairs: count(({ kind }) => kind === "repair" || kind === "reask"),

@@ -90,7 +90,6 @@ function structuredOf(
 }
 
 function tracedOf(trace: Trace, { level, reasons }: Progress["choice"], cost: TotalCost): Traced {
-  const { agreement } = trace.totals();
   const tokens = { inputTokens: BigInt(cost.inputTokens), outputTokens: BigInt(cost.outputTokens) };
-  return { level, reasons, steps: trace.steps, agreement, models: cost.models, ...tokens };
+  return { level, reasons, steps: trace.steps, agreement: trace.agreement, models: cost.models, ...tokens };
 }

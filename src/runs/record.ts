@@ -99,7 +99,7 @@ function withoutReasons(record: RunRecord): void {
 }
 
 function recordOf({ trace, reasons, calls, count, notices }: RunFacts): RunRecord {
-  const { agreement } = trace.totals();
+  const { agreement } = trace;
   const models = new Set<string>();
   for (const { model } of calls) models.add(model);
   return {

@@ -27,14 +27,13 @@ export interface Traced {
 }
 
 /** The Intelligence Trace of an answer. It names roles, never models or vendors. */
-export function traceMessage(traced: Traced): IntelligenceTrace {
-  const { agreement, ...totals } = totalsOf(traced.steps, traced.agreement);
+export function traceMessage({ agreement, ...traced }: Traced): IntelligenceTrace {
   return create(IntelligenceTraceSchema, {
     intelligenceLevel: numberOf(EffortSchema, traced.level),
     reasons: [...traced.reasons],
     models: traced.models,
     ...(agreement === undefined ? {} : { agreement }),
-    ...totals,
+    ...totalsOf(traced.steps),
     internalInputTokens: traced.inputTokens,
     internalOutputTokens: traced.outputTokens,
     steps: traced.steps.map(stepMessage),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { Trace } from "../../src/engine/trace.ts";
+import { Trace, totalsOf } from "../../src/engine/trace.ts";
 
 test("times concurrent steps separately and lists them in the order of their start", () => {
   let now = 1_000;
@@ -39,13 +39,8 @@ test("does not change a step that it has returned", () => {
 
 test("counts escalations, dropped members, repairs and searches", () => {
   const trace = new Trace();
-  assert.deepEqual(trace.totals(), {
-    agreement: undefined,
-    escalations: 0,
-    droppedMembers: 0,
-    repairs: 0,
-    searches: 0,
-  });
+  assert.deepEqual(totalsOf(trace.steps), { escalations: 0, droppedMembers: 0, repairs: 0, searches: 0 });
+  assert.equal(trace.agreement, undefined);
   const step = (id: number, kind: Parameters<typeof trace.add>[0]["kind"], outcome: "ok" | "failed" | "dropped") => {
     trace.add({ id, kind, role: "fast" });
     trace.add({ id, kind, role: "fast", outcome, ...(kind === "vote" ? { agreement: id / 10 } : {}) });
@@ -60,5 +55,6 @@ test("counts escalations, dropped members, repairs and searches", () => {
   step(6, "reask", "ok");
   step(7, "repair", "ok");
   step(8, "vote", "ok");
-  assert.deepEqual(trace.totals(), { agreement: 0.8, escalations: 2, droppedMembers: 2, repairs: 2, searches: 1 });
+  assert.deepEqual(totalsOf(trace.steps), { escalations: 2, droppedMembers: 2, repairs: 2, searches: 1 });
+  assert.equal(trace.agreement, 0.8);
 });
