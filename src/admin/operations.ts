@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type GrantsStateSchema,
+  type ModelFailureSchema,
   ModelHealth,
   type ModelStateSchema,
   type OperationsService,
@@ -70,8 +71,16 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
     replicas: reports.length,
     servedVersion: served?.version ?? "",
     unexpectedVersion: served?.isUnexpected ?? false,
-    ...(last ? { lastFailure: { ...last, at: timestampFromDate(new Date(last.at)) } } : {}),
+    ...(last ? { lastFailure: failureMessage(last, sum(failures.map(({ count }) => count))) } : {}),
   };
+}
+
+function failureMessage(
+  { at, ...last }: NonNullable<ModelReport["failure"]>,
+  count: number,
+): MessageInitShape<typeof ModelFailureSchema> {
+  // A replica of an earlier version reports no count.
+  return { ...last, at: timestampFromDate(new Date(at)), count: BigInt(count || 1) };
 }
 
 /** What decides on the health of a model. */

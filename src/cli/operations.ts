@@ -12,7 +12,7 @@ import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { show } from "./command.ts";
 import { addResetLearned, printLearned } from "./learned.ts";
-import { agoText, number, printTable, timeText } from "./print.ts";
+import { agoText, grouped, number, printTable, safe, timeText } from "./print.ts";
 
 const MODEL = [
   ...["MODEL", "ANSWERED AS", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED"],
@@ -32,7 +32,10 @@ export function addModels(program: Command): void {
     .action(async ({ learned }: { learned?: true }, command: Command) => {
       if (learned) return printLearned(command);
       const response = await (await operatorClient(OperationsService, command)).listModels({});
-      show(command, ListModelsResponseSchema, response, ({ models }) => printTable(MODEL, models.map(modelRow)));
+      show(command, ListModelsResponseSchema, response, ({ models }) => {
+        printTable(MODEL, models.map(modelRow));
+        for (const line of advice(models)) console.log(safe(`\n${line}`));
+      });
     });
   addResetLearned(models);
 }
@@ -58,10 +61,21 @@ function modelRow(of: ModelState) {
   ];
 }
 
-/** Such as "401 invalid_api_key, 2 min ago". */
-function failureText({ status, code, at }: ModelFailure): string {
+/** Such as "401 invalid_api_key, 2 min ago, 14 times". */
+function failureText({ status, code, at, count }: ModelFailure): string {
   const what = [status, code].filter(Boolean).join(" ") || "failed";
-  return at ? `${what}, ${agoText(at)}` : what;
+  return [what, ...(at ? [agoText(at)] : []), ...(count > 1n ? [`${grouped(count)} times`] : [])].join(", ");
+}
+
+/** What to do about the models that vendors refuse: a line for those with the same remedy. */
+function advice(models: readonly ModelState[]): string[] {
+  const refused = models.filter(({ lastFailure }) => lastFailure?.needsOperator);
+  const groups = Map.groupBy(refused, ({ lastFailure }) => `${lastFailure?.message}|${lastFailure?.action}`);
+  return [...groups.values()].map((group) => {
+    const { message = "", action = "" } = group[0]?.lastFailure ?? {};
+    const said = message && ` The vendor says: ${message}.`;
+    return `${group.map(({ name }) => name).join(", ")}: waiting does not help.${said} ${action}`;
+  });
 }
 
 /** `chorus replicas`: the processes of the service, and what each has reserved of workspaces. */

@@ -59,8 +59,10 @@ export interface CatalogueOptions {
   onCall?: (call: CallRecord) => void;
   /** Called when another version of a model answers than before, with the name of the model. */
   onVersion?: (model: string, served: ServedVersion) => void;
-  /** Called for failed calls, at most once in ten seconds for each model. */
+  /** Called for failed calls, at most once in ten seconds for each model, status and code. */
   onFailure?: FailureReport;
+  /** Called when a vendor begins or ceases to refuse a model for a reason that waiting does not mend. */
+  onTurn?: () => void;
   /** Called for each call that was not sent, with the name of the model. */
   onRefusal?: (model: string, refusal: CallRefusal) => void;
   /** Gets what the callbacks and a call's `onUsed` throw, which does not affect the call. */
@@ -108,6 +110,7 @@ export function createCatalogue(
     onCall,
     onVersion,
     onFailure,
+    onTurn,
     onRefusal,
     errors = createInternalErrors(),
   }: CatalogueOptions = {},
@@ -117,7 +120,7 @@ export function createCatalogue(
   const connections = shareConnections(max);
   const loads: (() => ModelState)[] = [];
   const served = new Served(entries, onVersion);
-  const failures = new Failures(onFailure);
+  const failures = new Failures(onFailure, onTurn);
   const members = entries.map((entry): Member => {
     const latency = createLatency();
     const published = publishedOf(entry.model);

@@ -1,3 +1,4 @@
+import { codeOf } from "./failures.ts";
 import type { ModelEntry } from "./port/entry.ts";
 import type { CallReport, ModelCall } from "./port/model.ts";
 import type { CallEnd } from "./try.ts";
@@ -12,10 +13,12 @@ const TOKEN_CHARACTERS = 4;
  * @param price of what answered
  */
 export function callRecord(
-  { name: model, vendor, tier }: ModelEntry,
+  entry: ModelEntry,
   { call, outcome, usage, received, startedAt, version, failure }: CallEnd,
   price: ModelEntry["price"],
 ): CallReport {
+  const { name: model, vendor, tier } = entry;
+  const code = failure && codeOf(entry, failure);
   const isEstimated = usage === undefined && (outcome !== "failed" || received > 0);
   const tokens = usage ?? (isEstimated ? estimate(call, received) : NOTHING);
   const { inputTokens, cachedTokens, outputTokens } = tokens;
@@ -30,7 +33,7 @@ export function callRecord(
     startedAt,
     durationMs: performance.now() - startedAt,
     ...(failure?.status === undefined ? {} : { status: failure.status }),
-    ...(failure?.safeCode === undefined ? {} : { code: failure.safeCode }),
+    ...(code === undefined ? {} : { code }),
     outcome,
     source: isEstimated ? "estimated" : "reported",
     ...tokens,

@@ -131,7 +131,7 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   context.reporting.soon = reports.soon;
   stack.defer(() => reports.stop());
   if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
-  const problems = probeLines((await probes?.first(PROBE_WAIT_MS)) ?? [], config.catalogue);
+  const problems = probeLines((await probes?.first(PROBE_WAIT_MS)) ?? []);
   const ready = { restUrl, rpcUrl, ...made, offline, problems };
   if (primary) primary.ready(ready);
   else await announce(config, log, stack, ready);

@@ -48,10 +48,10 @@ export function modelsMaker(
         const served = catalogue.fingerprintOf(model, version);
         if (entry && served) versions.note(model, { entry, served });
       },
-      onFailure({ name: model, vendor }, { at: _, ...failure }, failures) {
+      onFailure({ name: model, vendor }, { at: _, count: __, ...failure }, failures) {
         log.warn({ model, vendor, ...failure, failures }, failureText(failure));
-        if (failure.needsOperator) reporting.soon();
       },
+      onTurn: () => reporting.soon(),
       onRefusal: telemetry.modelCallRefused,
       errors,
     });
@@ -61,9 +61,7 @@ export function modelsMaker(
 }
 
 function failureText({ needsOperator }: Pick<CallFailure, "needsOperator">): string {
-  return needsOperator
-    ? "a vendor refuses calls of a model: check its key, account and name"
-    : "a call of a model failed";
+  return needsOperator ? "a vendor refuses calls of a model, and waiting does not help" : "a call of a model failed";
 }
 
 /** @throws ConfigError for a model that cannot be the referee */

@@ -44,31 +44,26 @@ export function startProbes(models: () => Catalogue): Probes {
   };
 }
 
-/**
- * What the first probe has found, as sentences for the operator: what failed, and what to do.
- * @param file path of the catalogue file; undefined for the built-in catalogue
- */
-export function probeLines(found: readonly Probed[], file: string | undefined): string[] {
-  const groups = Map.groupBy(found, ({ entry: { vendor, baseUrl, apiKeyEnv }, failure: { status, code } }) =>
-    JSON.stringify([vendor, baseUrl, apiKeyEnv, status, code]),
+/** What the first probe has found, as sentences for the operator: what failed, and what to do. */
+export function probeLines(found: readonly Probed[]): string[] {
+  const groups = Map.groupBy(found, ({ entry: { vendor, baseUrl }, failure: { status, code, action } }) =>
+    JSON.stringify([vendor, baseUrl, status, code, action]),
   );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
-    return first ? [sentence(first, group.map(({ entry }) => entry.name).join(", "), file)] : [];
+    return first ? [sentence(first, group.map(({ entry }) => entry.name).join(", "))] : [];
   });
 }
 
-function sentence({ entry, failure }: Probed, names: string, file: string | undefined): string {
-  const { vendor, baseUrl, apiKeyEnv = "its key" } = entry;
-  const why = [failure.status, failure.code].filter(Boolean).join(" ");
+function sentence({ entry, failure }: Probed, names: string): string {
+  const { vendor, baseUrl, model, apiKeyEnv } = entry;
+  const { status, action = "" } = failure;
+  const why = [status, failure.code].filter(Boolean).join(" ");
   const where = baseUrl ? `${vendor} at ${new URL(baseUrl).origin}` : vendor;
-  if (failure.status === undefined) {
-    const reason = why && ` (${why})`;
-    return `${where} cannot be reached${reason}, so ${names} cannot answer. Start it, or correct its address.`;
+  const effect = `so ${names} cannot answer.`;
+  if (status === undefined) {
+    return `${where} cannot be reached${why && ` (${why})`}, ${effect} Start it, or correct its address.`;
   }
-  if (failure.status === 404) {
-    const place = file ? `"model" in ${file}` : "the catalogue";
-    return `${where} has no model "${entry.model}" (${why}), so ${names} cannot answer. Correct ${place}.`;
-  }
-  return `${where} refuses ${apiKeyEnv} (${why}), so ${names} cannot answer. Set a valid key, then start again.`;
+  if (status === 404) return `${where} has no model "${model}" (${why}), ${effect} ${action}`;
+  return `${where} refuses ${apiKeyEnv ?? "calls without a key"} (${why}), ${effect} ${action}`;
 }

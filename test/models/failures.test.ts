@@ -15,20 +15,25 @@ const ENTRY: ModelEntry = {
 
 function open() {
   const reports: [CallFailure, number][] = [];
+  const turns = { count: 0 };
   const clock = { now: 1_000 };
   const failures = new Failures(
     (_, failure, count) => reports.push([failure, count]),
+    () => {
+      turns.count += 1;
+    },
     () => clock.now,
   );
   const fail = (init: Partial<ConstructorParameters<typeof ModelError>[1]>) =>
     failures.note(ENTRY, { outcome: "failed", failure: new ModelError("x", { retryable: false, ...init }) });
-  return { reports, clock, failures, fail };
+  return { reports, turns, clock, failures, fail };
 }
 
 test("keeps the last failure until a call succeeds", () => {
   const { failures, fail } = open();
   fail({ status: 500, code: "server_error", cause: "the prompt was: secret" });
-  assert.deepEqual(failures.last(ENTRY), { at: 1_000, status: 500, needsOperator: false });
+  fail({ status: 500, code: "server_error", cause: "the prompt was: secret" });
+  assert.deepEqual(failures.last(ENTRY), { at: 1_000, count: 2, status: 500, needsOperator: false });
   failures.note(ENTRY, { outcome: "ok" });
   assert.equal(failures.last(ENTRY), undefined);
 });
@@ -41,32 +46,80 @@ test("says nothing of failures that the request or its caller has caused", () =>
   assert.deepEqual([failures.last(ENTRY), reports], [undefined, []]);
 });
 
-test("reports a model once in ten seconds, with the number of its failures", () => {
+test("reports each status and code of a model once in ten seconds, with the number of such failures", () => {
   const { reports, clock, fail } = open();
   for (let i = 0; i < 50; i++) fail({ status: 500 });
+  fail({ status: 401, code: "invalid_api_key" });
   clock.now += 10_000;
   fail({ code: "ECONNREFUSED" });
+  fail({ status: 500 });
   assert.deepEqual(
     reports.map(([{ status, code }, count]) => [status, code, count]),
     [
       [500, undefined, 1],
-      [undefined, "ECONNREFUSED", 50],
+      [401, "invalid_api_key", 1],
+      [undefined, "ECONNREFUSED", 1],
+      [500, undefined, 50],
     ],
   );
 });
 
-test("removes keys from what a vendor says, and keeps the name of the model", () => {
+test("reports a bounded number of kinds, whatever codes a vendor sends", () => {
+  const { reports, fail } = open();
+  for (let i = 0; i < 1_000; i++) fail({ status: 401, code: `code_${i}` });
+  assert.equal(reports.length, 9);
+});
+
+test("tells when a vendor begins and ceases to refuse a model", () => {
+  const { turns, failures, fail } = open();
+  fail({ status: 500 });
+  assert.equal(turns.count, 0);
+  fail({ status: 401 });
+  fail({ status: 404 });
+  assert.equal(turns.count, 1);
+  fail({ status: 500 });
+  fail({ status: 403 });
+  assert.equal(turns.count, 3);
+  failures.note(ENTRY, { outcome: "ok" });
+  failures.note(ENTRY, { outcome: "ok" });
+  assert.equal(turns.count, 4);
+});
+
+test("keeps only known words of what a vendor says, so that no part of a key is among them", () => {
   const { failures, fail } = open();
   const message = (cause: string) => {
     fail({ status: 401, code: "invalid_api_key", cause });
     return failures.last(ENTRY)?.message;
   };
+  assert.equal(message("Incorrect API key provided: hunter2. See https://x.example."), "Incorrect API key provided");
+  assert.equal(message("authentication_error invalid x-api-key"), "invalid x-api-key");
+  assert.equal(message("my prompt is a secret"), undefined);
   assert.equal(
-    message("Incorrect API key provided:\n sk-proj-abcdefghijklmnop1234, or sk-ab***34."),
-    "Incorrect API key provided: … or …",
+    message("You exceeded your current quota, hunter2, please check your plan and billing details."),
+    "exceeded your current quota; check your plan and billing details",
   );
-  assert.equal(message("No model claude-3-5-sonnet-20241022."), "No model claude-3-5-sonnet-20241022.");
-  assert.equal(message("word ".repeat(100))?.length, 200);
+  assert.ok((message("Invalid API key, Unauthorized, ".repeat(100))?.length ?? 0) <= 200);
+});
+
+test("says what to do", () => {
+  const { failures, fail } = open();
+  const action = (status: number) => {
+    fail({ status });
+    return failures.last({ ...ENTRY })?.action;
+  };
+  assert.match(action(401) ?? "", /api_key_env/);
+  assert.match(action(404) ?? "", /"claude-3-5-sonnet-20241022"/);
+  assert.match(action(402) ?? "", /credit/);
+  assert.equal(action(500), undefined);
+});
+
+test("takes no code that has the key, or is a part of it", () => {
+  const entry = { ...ENTRY, apiKey: "hunter2-0123456789" };
+  const { failures } = open();
+  for (const code of ["hunter2-0123456789", "bad_key:hunter2-0123456789", "6789"]) {
+    failures.note(entry, { outcome: "failed", failure: new ModelError("x", { retryable: false, status: 401, code }) });
+    assert.equal(failures.last(entry)?.code, undefined);
+  }
 });
 
 test("takes no code that is not a short word", () => {

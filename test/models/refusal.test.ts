@@ -86,6 +86,23 @@ describe("readFailure", () => {
     assert.equal((await errorOf(429, { "x-should-retry": "true" }, body)).retryable, false);
   });
 
+  test("finds refusals of keys and accounts that vendors report as invalid requests", async () => {
+    const found = async (format: WireFormat, body: unknown) => {
+      const { status, needsOperator } = await errorOf(400, {}, body, format);
+      return [status, needsOperator];
+    };
+    const google400 = (status: string) => ({ error: { code: 400, message: "m", status } });
+    const anthropic400 = (message: string) => ({ type: "error", error: { type: "invalid_request_error", message } });
+    const noCredit = "Your credit balance is too low to access the Anthropic API.";
+    assert.deepEqual(await found(anthropic, anthropic400(noCredit)), [402, true]);
+    assert.deepEqual(await found(anthropic, anthropic400(`text: ${noCredit}`)), [400, false]);
+    assert.deepEqual(await found(google, google400("FAILED_PRECONDITION")), [403, true]);
+    assert.deepEqual(await found(google, google400("INVALID_ARGUMENT")), [400, false]);
+    const refused = "Incorrect API key provided: ab***.";
+    assert.deepEqual(await found(openai, { code: "x", error: refused }), [401, true]);
+    assert.deepEqual(await found(openai, { error: `bad prompt: {"error":"${refused}"}` }), [400, false]);
+  });
+
   test("reads the wait that the vendor asks for", async () => {
     const wait = async (headers: Record<string, string>, body?: unknown) =>
       (await errorOf(429, headers, body, google)).retryAfterMs;

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "vitest";
 import { runCli } from "../helpers/cli.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
-const KEY = "sk-proj-wrong0123456789abcdef";
+/** OpenAI quotes a short key whole. */
+const KEY = "hunter2";
 const REFUSAL = {
   error: { message: `Incorrect API key provided: ${KEY}.`, type: "invalid_request_error", code: "invalid_api_key" },
 };
@@ -41,8 +45,11 @@ test("a wrong key is named at the start, in the log, by the models, by readiness
   assert.ok(state.probes.length > 0 && state.probes.every((path) => /^\/v1\/models\/gpt/.test(path)));
   const said = service.output().replace(/\s+/g, " ");
   assert.match(said, /openai at http:\/\/127\.0\.0\.1:\d+ refuses OPENAI_API_KEY \(401 invalid_api_key\)/);
-  assert.match(said, /Set a valid key, then start again\./);
-  assert.match(said, /"status":401,"code":"invalid_api_key","message":"[^"]*Incorrect API key provided: …"/);
+  assert.match(said, /so openai-fast, openai-strong cannot answer\. Set a valid OPENAI_API_KEY, then start again\./);
+  assert.match(
+    said,
+    /"status":401,"code":"invalid_api_key","message":"Incorrect API key provided",[^}]*"action":"Set a/,
+  );
   assert.ok(!said.includes(KEY));
 
   const ready = await service.get("/readyz");
@@ -55,7 +62,9 @@ test("a wrong key is named at the start, in the log, by the models, by readiness
 
   const env2 = { CHORUS_RPC_URL: service.rpcUrl, OPERATOR_TOKEN: service.operatorToken };
   const models = async () => (await runCli(["models"], env2)).stdout;
-  await until(async () => /down .*401 invalid_api_key, \d+ s ago/.test(await models()));
+  await until(async () => /down .*401 invalid_api_key, \d+ s ago, \d+ times/.test(await models()));
+  const advice = "waiting does not help. The vendor says: Incorrect API key provided. Set a valid OPENAI_API_KEY";
+  assert.ok((await models()).includes(`openai-fast, openai-strong: ${advice}`));
   const metrics = await (await fetch(`${service.rpcUrl}/metrics`)).text();
   assert.match(metrics, /chorus_model_failing\{model="[^"]+",status="401",mended_by="operator"\} 1/);
 });
@@ -73,4 +82,69 @@ test("a service that has answered stays ready, and says that the vendors refuse"
     return (await (await service.get("/readyz")).text()).includes("vendors_refuse");
   });
   assert.equal((await service.get("/readyz")).status, 200);
+});
+
+/** Requests for the description of a model, and how each vendor refuses a wrong key. */
+const WIRES = [
+  {
+    ...{ vendor: "openai", status: 401, says: "401 invalid_api_key", message: "Incorrect API key provided" },
+    body: REFUSAL,
+  },
+  {
+    ...{ vendor: "anthropic", status: 401, says: "401 authentication_error", message: "invalid x-api-key" },
+    body: { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } },
+  },
+  {
+    ...{ vendor: "google", status: 400, says: "401 API_KEY_INVALID", message: "API key not valid" },
+    body: {
+      error: {
+        ...{ code: 400, status: "INVALID_ARGUMENT", message: `API key not valid: ${KEY}. Pass a valid API key.` },
+        details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }],
+      },
+    },
+  },
+  {
+    // xAI.
+    ...{ vendor: "openai-compatible", status: 400, says: "401", message: "Incorrect API key provided" },
+    body: { code: "Client specified an invalid argument", error: `Incorrect API key provided: ${KEY}.` },
+  },
+];
+
+test.for(["on", "off"])("a wrong key of each vendor is named, with probes %s", async (probes, { onTestFinished }) => {
+  const server = createServer((request, response) => {
+    const wire = WIRES.find(({ vendor }) => request.url?.startsWith(`/${vendor}/`));
+    request.resume();
+    response.writeHead(wire?.status ?? 500, { "content-type": "application/json" });
+    response.end(JSON.stringify(wire?.body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const models = WIRES.map(({ vendor }) => ({
+    ...{ name: `my-${vendor}`, vendor, model: "some-model", tier: "fast", api_key_env: "SOME_KEY" },
+    base_url: `${base}/${vendor}/v1`,
+  }));
+  const dataDir = await mkdtemp(join(tmpdir(), "chorus-keys-"));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const file = join(dataDir, "models.json");
+  await writeFile(file, JSON.stringify({ models }));
+  const env = { CHORUS_MODELS: file, SOME_KEY: KEY, CHORUS_PROBES: probes };
+  const service = await startService({ onTestFinished }, { dataDir, env });
+
+  const refused = await service.post("/v1/generate", { prompt: "hello", effort: "high" });
+  assert.equal(refused.status, 502);
+  assert.match(((await refused.json()) as { message: string }).message, /operator must/);
+  const target = { CHORUS_RPC_URL: service.rpcUrl, OPERATOR_TOKEN: service.operatorToken };
+  await until(async () => {
+    const { stdout } = await runCli(["models"], target);
+    return WIRES.every(({ vendor, says, message }) =>
+      new RegExp(`^my-${vendor} .* down .* ${says}, \\d+ s ago[^]*my-${vendor}[^\n]*: waiting[^]*${message}`, "m").test(
+        stdout,
+      ),
+    );
+  });
+  assert.ok(!service.output().includes(KEY));
 });

@@ -49,7 +49,7 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.watchModels(() => [
     {
       ...{ ...state, limit: 5, running: 1, waiting: 0, served: { version: "m-1", isExpected: true } },
-      failure: { at: 0, status: 401, needsOperator: true },
+      failure: { count: 1, at: 0, status: 401, needsOperator: true },
     },
   ]);
   const coded = new Map<string, string>();

@@ -100,12 +100,14 @@ function Health({ of }: { of: ModelState }) {
 }
 
 /** Why the last call failed, and what to do if waiting does not help. */
-function LastFailure({ of: { at, status, code, message, needsOperator } }: { of: ModelFailure }) {
+function LastFailure({ of: { at, status, code, message, count: times, action } }: { of: ModelFailure }) {
   return (
-    <div class="soft small" title={message}>
+    <div class="soft small">
       {[status, code].filter(Boolean).join(" ") || "failed"}
       {at && `, ${ago(at)}`}
-      {needsOperator && <div>Check the key, the account and the name of the model.</div>}
+      {times > 1n && `, ${count(times)} times`}
+      {message && <div>The vendor says: {message}.</div>}
+      {action && <div>{action}</div>}
     </div>
   );
 }

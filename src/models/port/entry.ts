@@ -52,16 +52,18 @@ export interface ModelTimeouts {
 export interface CallFailure {
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** Failures since the last call that succeeded, this one included. */
+  readonly count: number;
   /** HTTP status of the vendor. Absent if it sent none. */
   readonly status?: number;
   /** Code of the vendor, such as `invalid_api_key`, or of the network, such as `ECONNREFUSED`. */
   readonly code?: string;
-  /**
-   * What the vendor says, at most 200 characters. Only if `needsOperator`, because other messages may quote a prompt.
-   */
+  /** The known words of what the vendor says, at most 200 characters. Only if `needsOperator`. */
   readonly message?: string;
   /** Whether the vendor refuses the key, the account or the name of the model, which waiting does not mend. */
   readonly needsOperator: boolean;
+  /** What the operator should do, as a sentence. Only if `needsOperator`. */
+  readonly action?: string;
 }
 
 /** State of a model of the catalogue, as this process knows it. */

@@ -138,6 +138,9 @@ export const anthropic: WireFormat = {
     into.isWhole = true;
   },
 
+  // An account without credit has the status of an invalid request.
+  statusOf: ({ about }) => (/^invalid_request_error Your credit balance is too low/.test(about) ? 402 : undefined),
+
   readError(body) {
     return describe(object(looseObject(body).error));
   },

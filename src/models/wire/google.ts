@@ -87,7 +87,8 @@ export const google: WireFormat = {
   },
 
   // The status of an invalid or expired key is 400.
-  statusOf: ({ code }) => (code === "API_KEY_INVALID" ? 401 : undefined),
+  // Google refuses keys, and accounts that may not use the API from their country, as invalid requests.
+  statusOf: ({ code }) => (code === "API_KEY_INVALID" ? 401 : code === "FAILED_PRECONDITION" ? 403 : undefined),
 
   readError(body) {
     // Some errors come as a list of one.

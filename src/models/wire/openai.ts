@@ -108,6 +108,9 @@ export const openai: WireFormat = {
     into.isWhole = true;
   },
 
+  // xAI refuses a key with 400. The quotes keep a prompt that the server quotes from looking like that.
+  statusOf: ({ about }) => (about.includes('"error":"Incorrect API key provided') ? 401 : undefined),
+
   readError(body) {
     const json = looseObject(body);
     return describe(object(json.error ?? json), body);

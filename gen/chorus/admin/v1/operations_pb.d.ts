@@ -40,7 +40,7 @@ export declare type ModelFailure = Message<"chorus.admin.v1.ModelFailure"> & {
   code: string;
 
   /**
-   * What the vendor says, at most 200 characters. Only with `needs_operator`.
+   * The known words of what the vendor says, at most 200 characters. Only with `needs_operator`.
    *
    * @generated from field: string message = 4;
    */
@@ -52,6 +52,20 @@ export declare type ModelFailure = Message<"chorus.admin.v1.ModelFailure"> & {
    * @generated from field: bool needs_operator = 5;
    */
   needsOperator: boolean;
+
+  /**
+   * Failures since the model last answered, this one included, over all replicas.
+   *
+   * @generated from field: int64 count = 6;
+   */
+  count: bigint;
+
+  /**
+   * What to do, as a sentence. Only with `needs_operator`.
+   *
+   * @generated from field: string action = 7;
+   */
+  action: string;
 };
 
 /**
