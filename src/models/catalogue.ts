@@ -5,14 +5,14 @@ import { lookupWith } from "../names/resolve.ts";
 import { createInternalErrors, type InternalErrors } from "../telemetry/internal-errors.ts";
 import { CallLimit, shareConnections } from "./call-limit.ts";
 import { callRecord } from "./cost.ts";
-import { type FailureReport, Failures } from "./failures.ts";
+import { type FailureReport, Failures, type FailureTurn } from "./failures.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { createHttpClient, type HttpClient } from "./http.ts";
 import { createLatency, type Latency } from "./latency.ts";
 import type { CallFailure, ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
-import { probe } from "./probe.ts";
+import { probeAll } from "./probe.ts";
 import { publishedOf } from "./published.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
 import { Served, type ServedVersion } from "./served.ts";
@@ -61,8 +61,7 @@ export interface CatalogueOptions {
   onVersion?: (model: string, served: ServedVersion) => void;
   /** Called for failed calls, at most once in ten seconds for each model, status and code. */
   onFailure?: FailureReport;
-  /** Called when a vendor begins or ceases to refuse a model for a reason that waiting does not mend. */
-  onTurn?: () => void;
+  onTurn?: FailureTurn;
   /** Called for each call that was not sent, with the name of the model. */
   onRefusal?: (model: string, refusal: CallRefusal) => void;
   /** Gets what the callbacks and a call's `onUsed` throw, which does not affect the call. */
@@ -90,8 +89,10 @@ export interface Catalogue {
   load(): ModelState[];
   /** Whether the vendor of each model refuses its key, account or name, so that no request can be answered. */
   isRefused(): boolean;
+  /** Whether a probe would notice if the vendor of a refused model takes it again. */
+  mayBeMended(): boolean;
   /**
-   * Probes the models. What it finds counts as the result of their last call.
+   * Probes the models, within 20 seconds. What it finds counts as the result of their last call.
    * @param onlyRefused only those that were refused for a reason that a probe finds
    * @returns the models that failed
    */
@@ -177,16 +178,22 @@ function vendorChecks(
   entries: readonly ModelEntry[],
   http: HttpClient,
   failures: Failures,
-): Pick<Catalogue, "isRefused" | "probe"> {
+): Pick<Catalogue, "isRefused" | "mayBeMended" | "probe"> {
   return {
     isRefused: () => entries.every((entry) => failures.last(entry)?.needsOperator === true),
+    mayBeMended: () => entries.some(failures.mayBeMended),
     async probe(stop, { onlyRefused }) {
       const probed = entries.filter((entry) => !onlyRefused || failures.mayBeMended(entry));
-      const found = probed.map(async (entry) => {
-        const failure = failures.noteProbe(entry, await probe(entry, http, stop));
+      const found = new Map<ModelEntry, CallFailure>();
+      await probeAll(probed, http, stop, (entry, error) => {
+        const failure = failures.noteProbe(entry, error);
+        if (failure) found.set(entry, failure);
+      });
+      // In the order of the configuration.
+      return probed.flatMap((entry) => {
+        const failure = found.get(entry);
         return failure ? [{ entry, failure }] : [];
       });
-      return (await Promise.all(found)).flat();
     },
   };
 }

@@ -13,6 +13,9 @@ const MAX_KINDS = 8;
 /** @param failures number of such failures of the model since the last report of one, this one included */
 export type FailureReport = (entry: ModelEntry, failure: CallFailure, failures: number) => void;
 
+/** Called when a vendor begins or ceases to refuse a model for a reason that waiting does not mend. */
+export type FailureTurn = (entry: ModelEntry, isRefused: boolean) => void;
+
 interface State {
   failure?: CallFailure | undefined;
   /** Whether a probe has found the failure, not a call. */
@@ -28,14 +31,11 @@ interface State {
 export class Failures {
   readonly #states = new Map<string, State>();
   readonly #report: FailureReport | undefined;
-  readonly #onTurn: (() => void) | undefined;
+  readonly #onTurn: FailureTurn | undefined;
   readonly #now: () => number;
 
-  /**
-   * @param onTurn called when a vendor begins or ceases to refuse a model for a reason that waiting does not mend
-   * @param now milliseconds since 1970
-   */
-  constructor(report?: FailureReport, onTurn?: () => void, now: () => number = Date.now) {
+  /** @param now milliseconds since 1970 */
+  constructor(report?: FailureReport, onTurn?: FailureTurn, now: () => number = Date.now) {
     this.#report = report;
     this.#onTurn = onTurn;
     this.#now = now;
@@ -64,23 +64,23 @@ export class Failures {
     state.failure = failure;
     const failures = dueFailures(state.reports, failure);
     if (failures > 0) this.#report?.(entry, failure, failures);
-    if (failure.needsOperator !== (before?.needsOperator ?? false)) this.#onTurn?.();
+    if (failure.needsOperator !== (before?.needsOperator ?? false)) this.#onTurn?.(entry, failure.needsOperator);
     return failure;
   }
 
-  #clear({ name }: ModelEntry): void {
-    const state = this.#states.get(name);
+  #clear(entry: ModelEntry): void {
+    const state = this.#states.get(entry.name);
     if (!state?.failure) return;
     const { needsOperator } = state.failure;
     state.failure = undefined;
-    if (needsOperator) this.#onTurn?.();
+    if (needsOperator) this.#onTurn?.(entry, false);
   }
 
   /** Whether the vendor has refused the model for a reason that a probe would find. */
-  mayBeMended({ name }: ModelEntry): boolean {
+  readonly mayBeMended = ({ name }: ModelEntry): boolean => {
     const { failure, isProbed = false } = this.#states.get(name) ?? {};
     return failure !== undefined && (isProbed || failure.status === 401);
-  }
+  };
 
   /** Why the last call failed; undefined if it succeeded. */
   last({ name }: ModelEntry): CallFailure | undefined {

@@ -11,13 +11,15 @@ export interface Greeting extends WorkerReady {
   secretsFile?: string | undefined;
 }
 
+const NO_ANSWERS = "Chorus has started, but no model can answer yet. Why, and what to do, is below the addresses.";
+
 /** Most names of models in one line. */
 const MAX_MODELS = 6;
 
 /** Text that the service prints on standard output when it is ready: addresses, new secrets, a command to try. */
 export function greeting(facts: Greeting): string {
-  const { restUrl, rpcUrl, signInPath, offline, problems } = facts;
-  const lines = ["Chorus is ready.", "", row("Console", `${restUrl}/console`)];
+  const { restUrl, rpcUrl, signInPath, offline, canAnswer, problems } = facts;
+  const lines = [canAnswer ? "Chorus is ready." : NO_ANSWERS, "", row("Console", `${restUrl}/console`)];
   if (signInPath) lines.push(row("  to sign in, open", `${restUrl}${signInPath}   (works once, within 15 minutes)`));
   lines.push(
     row("API reference", `${restUrl}/docs`),

@@ -50,7 +50,7 @@ import { listen, listenBoth } from "../transport/socket/listen.ts";
 import { announce } from "./announce.ts";
 import { firstRun } from "./first-run.ts";
 import { checkReferee, modelsMaker } from "./models.ts";
-import { type Probes, probeLines, startProbes } from "./probes.ts";
+import { type Probes, probeLines, startProbes, vendorsOf } from "./probes.ts";
 import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { drainServers } from "./shutdown.ts";
@@ -131,8 +131,9 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   context.reporting.soon = reports.soon;
   stack.defer(() => reports.stop());
   if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
-  const problems = probeLines((await probes?.first(PROBE_WAIT_MS)) ?? []);
-  const ready = { restUrl, rpcUrl, ...made, offline, problems };
+  const failing = (await probes?.first(PROBE_WAIT_MS)) ?? [];
+  const canAnswer = failing.length < models().members.length;
+  const ready = { restUrl, rpcUrl, ...made, offline, canAnswer, problems: probeLines(failing) };
   if (primary) primary.ready(ready);
   else await announce(config, log, stack, ready);
   return stack.move();
@@ -192,11 +193,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
   });
   const models = () => generation().engine.models;
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
-  const vendors = () => {
-    if (!models().isRefused()) return "ok";
-    // A replica that has answered stays in service, because all others are refused as well.
-    return probes && !hasAnswered() ? "refuse_start" : "refuse";
-  };
+  const vendors = () => vendorsOf(models(), probes !== undefined && !hasAnswered());
   const services = createServices({ generation, inFlight, authenticator, admin, isServing, vendors, shedder });
   return { services, models, probes, offline: models().offline, learning };
 }

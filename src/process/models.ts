@@ -51,7 +51,10 @@ export function modelsMaker(
       onFailure({ name: model, vendor }, { at: _, count: __, ...failure }, failures) {
         log.warn({ model, vendor, ...failure, failures }, failureText(failure));
       },
-      onTurn: () => reporting.soon(),
+      onTurn({ name: model, vendor }, isRefused) {
+        if (!isRefused) log.info({ model, vendor }, "a vendor does not refuse a model any more");
+        reporting.soon();
+      },
       onRefusal: telemetry.modelCallRefused,
       errors,
     });

@@ -44,6 +44,14 @@ export function startProbes(models: () => Catalogue): Probes {
   };
 }
 
+/** See `Parts.vendors` of the services. @param canMend whether vendors are probed, and no model has answered yet */
+export function vendorsOf(models: Catalogue, canMend: boolean): "ok" | "refuse" | "refuse_start" {
+  if (!models.isRefused()) return "ok";
+  // A replica that has answered stays in service, because all others are refused as well. So does one whose models a
+  // probe does not bring back: it needs a call to notice that it answers again.
+  return canMend && models.mayBeMended() ? "refuse_start" : "refuse";
+}
+
 /** What the first probe has found, as sentences for the operator: what failed, and what to do. */
 export function probeLines(found: readonly Probed[]): string[] {
   const groups = Map.groupBy(found, ({ entry: { vendor, baseUrl }, failure: { status, code, action } }) =>

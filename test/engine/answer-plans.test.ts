@@ -28,6 +28,7 @@ function engineOf(fast: Says[], strong: Says[]) {
     fingerprintOf: () => undefined,
     load: () => [],
     isRefused: () => false,
+    mayBeMended: () => false,
     probe: async () => [],
     close: async () => {},
   };

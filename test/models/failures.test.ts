@@ -15,13 +15,11 @@ const ENTRY: ModelEntry = {
 
 function open() {
   const reports: [CallFailure, number][] = [];
-  const turns = { count: 0 };
+  const turns: boolean[] = [];
   const clock = { now: 1_000 };
   const failures = new Failures(
     (_, failure, count) => reports.push([failure, count]),
-    () => {
-      turns.count += 1;
-    },
+    (_, isRefused) => turns.push(isRefused),
     () => clock.now,
   );
   const fail = (init: Partial<ConstructorParameters<typeof ModelError>[1]>) =>
@@ -73,16 +71,16 @@ test("reports a bounded number of kinds, whatever codes a vendor sends", () => {
 test("tells when a vendor begins and ceases to refuse a model", () => {
   const { turns, failures, fail } = open();
   fail({ status: 500 });
-  assert.equal(turns.count, 0);
+  assert.deepEqual(turns, []);
   fail({ status: 401 });
   fail({ status: 404 });
-  assert.equal(turns.count, 1);
+  assert.deepEqual(turns, [true]);
   fail({ status: 500 });
   fail({ status: 403 });
-  assert.equal(turns.count, 3);
+  assert.deepEqual(turns, [true, false, true]);
   failures.note(ENTRY, { outcome: "ok" });
   failures.note(ENTRY, { outcome: "ok" });
-  assert.equal(turns.count, 4);
+  assert.deepEqual(turns, [true, false, true, false]);
 });
 
 test("keeps only known words of what a vendor says, so that no part of a key is among them", () => {

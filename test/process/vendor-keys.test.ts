@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { writeFile } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
+import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { startService } from "../helpers/service.ts";
@@ -24,19 +24,24 @@ const COMPLETION = {
 /** A server with OpenAI's format that refuses the key until it is mended. */
 async function startRefusing(t: Lifetime) {
   const state = { isMended: false, probes: [] as string[] };
-  const server = createServer((request, response) => {
+  const url = await listen(t, (request, response) => {
     request.resume();
     if (request.method === "GET") state.probes.push(request.url ?? "");
     response.writeHead(state.isMended ? 200 : 401, { "content-type": "application/json" });
     response.end(JSON.stringify(state.isMended ? COMPLETION : REFUSAL));
   });
+  return { state, env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${url}/v1` } };
+}
+
+/** @returns the address of a server without a path */
+async function listen(t: Lifetime, listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  return { state, env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: url } };
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 test("a wrong key is named at the start, in the log, by the models, by readiness and by the failure", async (t) => {
@@ -44,6 +49,7 @@ test("a wrong key is named at the start, in the log, by the models, by readiness
   const service = await startService(t, { env: { ...env, CHORUS_PROBES: "on" } });
   assert.ok(state.probes.length > 0 && state.probes.every((path) => /^\/v1\/models\/gpt/.test(path)));
   const said = service.output().replace(/\s+/g, " ");
+  assert.match(said, /Chorus has started, but no model can answer yet\./);
   assert.match(said, /openai at http:\/\/127\.0\.0\.1:\d+ refuses OPENAI_API_KEY \(401 invalid_api_key\)/);
   assert.match(said, /so openai-fast, openai-strong cannot answer\. Set a valid OPENAI_API_KEY, then start again\./);
   assert.match(
@@ -84,6 +90,54 @@ test("a service that has answered stays ready, and says that the vendors refuse"
   assert.equal((await service.get("/readyz")).status, 200);
 });
 
+test("a vendor that does not answer the probe delays nothing", async (t) => {
+  const url = await listen(t, () => undefined);
+  const service = await startService(t, {
+    env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${url}/v1`, CHORUS_PROBES: "on" },
+  });
+  assert.match(service.output(), /^Chorus is ready\./);
+  assert.equal((await service.get("/readyz")).status, 200);
+});
+
+test("a replica whose models only a call brings back stays ready", async (t) => {
+  const state = { isMended: false };
+  // An unpaid account may still look models up.
+  const url = await listen(t, (request, response) => {
+    request.resume();
+    const isFine = state.isMended || request.method === "GET";
+    response.writeHead(isFine ? 200 : 402, { "content-type": "application/json" });
+    response.end(JSON.stringify(isFine ? COMPLETION : { error: { message: "Insufficient Balance" } }));
+  });
+  const service = await startService(t, {
+    env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${url}/v1`, CHORUS_PROBES: "on" },
+  });
+  const post = () => service.post("/v1/generate", { prompt: "hello", effort: "high" });
+  assert.equal((await post()).status, 502);
+  const ready = await service.get("/readyz");
+  assert.deepEqual([ready.status, ((await ready.json()) as { reason?: string }).reason], [200, "vendors_refuse"]);
+  state.isMended = true;
+  assert.equal((await post()).status, 200);
+  assert.deepEqual(await (await service.get("/readyz")).json(), { status: "ok" });
+});
+
+test("a reload probes the vendors, and the log says what it finds", async (t) => {
+  const { state, env } = await startRefusing(t);
+  state.isMended = true;
+  const folder = await makeFolder(t);
+  const file = join(folder, "key");
+  await writeFile(file, "right");
+  const { OPENAI_API_KEY: _, ...rest } = env;
+  const more = { OPENAI_API_KEY_FILE: file, CHORUS_PROBES: "on", LOG_LEVEL: "info" };
+  const service = await startService(t, { env: { ...rest, ...more } });
+  assert.doesNotMatch(service.output(), /refuses/);
+  state.isMended = false;
+  await writeFile(file, KEY);
+  await until(() => /"model":"openai-fast".*"status":401.*a vendor refuses calls of a model/.test(service.output()));
+  state.isMended = true;
+  await writeFile(file, "right again");
+  await until(async () => (await (await service.get("/readyz")).text()) === '{"status":"ok"}');
+});
+
 /** Requests for the description of a model, and how each vendor refuses a wrong key. */
 const WIRES = [
   {
@@ -111,24 +165,17 @@ const WIRES = [
 ];
 
 test.for(["on", "off"])("a wrong key of each vendor is named, with probes %s", async (probes, { onTestFinished }) => {
-  const server = createServer((request, response) => {
+  const base = await listen({ onTestFinished }, (request, response) => {
     const wire = WIRES.find(({ vendor }) => request.url?.startsWith(`/${vendor}/`));
     request.resume();
     response.writeHead(wire?.status ?? 500, { "content-type": "application/json" });
     response.end(JSON.stringify(wire?.body));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const models = WIRES.map(({ vendor }) => ({
     ...{ name: `my-${vendor}`, vendor, model: "some-model", tier: "fast", api_key_env: "SOME_KEY" },
     base_url: `${base}/${vendor}/v1`,
   }));
-  const dataDir = await mkdtemp(join(tmpdir(), "chorus-keys-"));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = await makeFolder({ onTestFinished });
   const file = join(dataDir, "models.json");
   await writeFile(file, JSON.stringify({ models }));
   const env = { CHORUS_MODELS: file, SOME_KEY: KEY, CHORUS_PROBES: probes };

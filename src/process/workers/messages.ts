@@ -12,6 +12,8 @@ export interface WorkerReady {
   lacksOperator: boolean;
   /** Whether only the offline models are available. */
   offline: boolean;
+  /** False if the probes have found that no model can answer. */
+  canAnswer: boolean;
   /** What the probes of the vendors have found, as sentences. */
   problems: readonly string[];
 }
