@@ -208,6 +208,8 @@ export interface FailureInit {
   limit?: string;
   /** Milliseconds after which the same request may succeed. Default: the table's. */
   retryAfterMs?: number;
+  /** Whether the same request fails until the operator acts. Default false. */
+  needsOperator?: boolean;
   /** For the service's log only; never sent to the caller. */
   cause?: unknown;
 }
@@ -218,6 +220,7 @@ export class Failure extends Error {
   readonly field: string | undefined;
   readonly limit: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly needsOperator: boolean;
 
   constructor(kind: FailureKind, init: FailureInit = {}) {
     super(init.message ?? FAILURES[kind].message, { cause: init.cause });
@@ -226,6 +229,7 @@ export class Failure extends Error {
     this.field = init.field;
     this.limit = init.limit;
     this.retryAfterMs = init.retryAfterMs ?? this.row.retryAfterMs;
+    this.needsOperator = init.needsOperator ?? false;
   }
 
   /** This failure's row of the table. */

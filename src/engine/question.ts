@@ -190,5 +190,10 @@ export function toUpstreamFailure(error: unknown, { promptField = "prompt" }: Qu
   if (error.kind === "too_long") return new Failure("request_too_long", { field: promptField, cause: error });
   const { retryAfterMs } = error;
   if (retryAfterMs !== undefined) return new Failure("overloaded", { retryAfterMs, cause: error });
-  return new Failure("upstream_failed", { cause: error, ...(error.needsOperator ? { message: NEEDS_OPERATOR } : {}) });
+  const { needsOperator } = error;
+  return new Failure("upstream_failed", {
+    cause: error,
+    needsOperator,
+    ...(needsOperator ? { message: NEEDS_OPERATOR } : {}),
+  });
 }

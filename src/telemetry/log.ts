@@ -78,7 +78,7 @@ export function errorFacts(error: unknown): object {
 function factsOf(error: unknown, depth: number): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const { name, message, stack = "", cause } = error;
-  const { code, statusCode, causes } = error as { code?: unknown; statusCode?: unknown; causes?: unknown };
+  const { code, status, statusCode, causes } = error as unknown as Record<string, unknown>;
   // Skips the message at the start of the stack, because one of its lines may look like a stack frame.
   const start = stack.indexOf(message);
   const at = (start < 0 ? "" : stack.slice(start + message.length))
@@ -90,7 +90,7 @@ function factsOf(error: unknown, depth: number): object {
   return {
     name,
     ...(typeof code === "string" ? { code } : {}),
-    ...(typeof statusCode === "number" ? { status: statusCode } : {}),
+    ...(typeof (status ?? statusCode) === "number" ? { status: status ?? statusCode } : {}),
     ...(at.length > 0 ? { at } : {}),
     ...(inner.cause === undefined ? {} : { cause: factsOf(inner.cause, depth - 1) }),
     ...(Array.isArray(inner.causes)

@@ -252,3 +252,21 @@ function ceilingOf(json: Record<string, unknown>): number | undefined {
   const config = { ...json, ...(json.generationConfig as object | undefined) } as Record<string, number | undefined>;
   return config.max_completion_tokens ?? config.max_tokens ?? config.maxOutputTokens;
 }
+
+describe("upstream_failed, where all vendors refuse the key", () => {
+  const refusedLifetime = fileLifetime();
+  afterAll(() => refusedLifetime.end());
+
+  test("says over every transport that the operator must act, and names no vendor", async () => {
+    const { vendors, service } = await startPanel(refusedLifetime);
+    for (const kind of KINDS) vendors[kind].always({ status: 401, error: { message: "secret words" } });
+    // The later requests find open circuits, whose last failure is the same.
+    for (const transport of [...TRANSPORTS, ...TRANSPORTS]) {
+      const { failure } = (await callers(service)[transport]?.({ prompt: "Tell me a story.", effort: "high" })) ?? {};
+      assert.equal(failure?.code, "upstream_failed", transport);
+      assert.match(failure.message, /Waiting does not help; the operator must correct them/, transport);
+      assert.doesNotMatch(JSON.stringify(failure), /secret|openai|anthropic|google|later/i, transport);
+      assert.doesNotMatch(JSON.stringify(failure), NAMES);
+    }
+  });
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { ModelError } from "../../src/models/port/model-error.ts";
 import { createInternalErrors } from "../../src/telemetry/internal-errors.ts";
 import { createLog, errorFacts } from "../../src/telemetry/log.ts";
 
@@ -52,6 +53,8 @@ test("reads name, code, status, place and causes of an error, and no message", (
   assert.match(String(facts.at), /log\.test\.ts/);
   const inner = facts.cause as Record<string, unknown>;
   assert.deepEqual([inner.name, inner.code, inner.status], ["RangeError", "E_RANGE", 503]);
+  const refused = errorFacts(new ModelError("secret", { retryable: false, status: 401 })) as { status?: unknown };
+  assert.equal(refused.status, 401);
   assert.doesNotMatch(JSON.stringify(facts), /secret/);
 });
 

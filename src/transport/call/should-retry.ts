@@ -12,9 +12,9 @@ const MAX_WAIT_MS = 60_000;
  * request again that would fail again.
  */
 export function foreignFailureHeaders(failure: Failure): string[] {
-  const { kind, row, retryAfterMs } = failure;
+  const { kind, row, retryAfterMs, needsOperator } = failure;
   const isEndless = row.http === 429 && retryAfterMs === undefined;
-  const isFinal = FINAL.has(kind) || isEndless || (retryAfterMs ?? 0) > MAX_WAIT_MS;
+  const isFinal = FINAL.has(kind) || needsOperator || isEndless || (retryAfterMs ?? 0) > MAX_WAIT_MS;
   return [...failureHeaders(failure), ...(isFinal ? ["X-Should-Retry", "false"] : [])];
 }
 

@@ -294,6 +294,10 @@ describe("failures", () => {
     const found = await refusal(await service.post(PATH, { messages: HELLO }));
     assert.deepEqual([found.status, found.type, found.code], [502, "server_error", "upstream_failed"]);
     assert.equal(found.headers.get("x-should-retry"), null);
+    vendor.always({ status: 401 });
+    const final = await refusal(await service.post(PATH, { messages: HELLO }));
+    assert.deepEqual([final.code, final.headers.get("x-should-retry")], ["upstream_failed", "false"]);
+    assert.match(final.message, /the operator must correct them/);
   });
 
   test("for lack of credit have the status 402", async ({ service, database: { pool } }) => {
