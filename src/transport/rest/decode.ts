@@ -3,7 +3,6 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
-  type DescOneof,
   getOption,
   hasOption,
   type Message,
@@ -11,7 +10,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
+import { json } from "../../../gen/chorus/v1/options_pb.js";
 import { type Failure, invalid } from "../../contract/failure.ts";
 import { JsonText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
@@ -19,6 +18,7 @@ import type { Decoded } from "../call/format.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
 import { isAbsent, mustBe, oneOf, wordsOf } from "../call/json-rules.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
+import { type JsonMember, type JsonUnion, shapeOf } from "./json-shape.ts";
 
 interface Source {
   /** The body, from which `inline` fields are copied. */
@@ -116,18 +116,6 @@ function pathText(path: Path): string {
   );
 }
 
-const fieldsByName = new WeakMap<DescMessage, Map<string, DescField>>();
-
-function fieldsOf(desc: DescMessage): Map<string, DescField> {
-  let fields = fieldsByName.get(desc);
-  if (!fields) {
-    const members = desc.fields.filter((field) => !(hasOption(field, json) && getOption(field, json).inPath));
-    fields = new Map(members.map((field) => [memberName(field), field]));
-    fieldsByName.set(desc, fields);
-  }
-  return fields;
-}
-
 /** @param ignored names that are no fields of the message and are skipped without a report */
 function readMessage(
   desc: DescMessage,
@@ -138,49 +126,44 @@ function readMessage(
 ): Message {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(path, "an object");
   const message = create(desc) as Message & Record<string, unknown>;
-  const union = desc.oneofs.find((oneof) => hasOption(oneof, json_tag));
+  const object = value as Record<string, unknown>;
+  const { members, required, union } = shapeOf(desc);
   if (union) {
-    message[union.localName] = readUnion(union, value as Record<string, unknown>, path, source);
+    message[union.localName] = readUnion(union, object, path, source);
     return message;
   }
-  const fields = fieldsOf(desc);
-  for (const name of Object.keys(value)) {
-    const field = fields.get(name);
-    const at = [...path, name];
-    if (!field) {
-      if (!ignored?.has(name)) source.onUnknown(at, (value as Record<string, unknown>)[name]);
-      continue;
-    }
-    const member = (value as Record<string, unknown>)[name];
-    if (!isAbsent(field, member)) message[field.localName] = readField(field, member, at, source);
+  for (const name of Object.keys(object)) {
+    const found = members.get(name);
+    const member = object[name];
+    if (!found) {
+      if (!ignored?.has(name)) source.onUnknown([...path, name], member);
+    } else if (!isAbsent(found.field, member))
+      message[found.field.localName] = readField(found, member, [...path, name], source);
   }
-  const isMissing = (name: string, field: DescField) =>
-    isAbsent(field, Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : null);
-  for (const [name, field] of fields) {
-    if (!hasOption(field, json)) continue;
-    const { required, requiredUnless: other } = getOption(field, json);
-    const otherField = other === "" ? undefined : fields.get(other);
-    const isRequired = required || (otherField && isMissing(other, otherField));
-    if (isRequired && isMissing(name, field)) throw missing([...path, name]);
-  }
+  for (const { member, unless } of required)
+    if (isMissing(member, object) && (!unless || isMissing(unless, object))) throw missing([...path, member.name]);
   return message;
 }
 
-/** Reads a oneof whose option `json_tag` names the member that chooses the case. */
-function readUnion(union: DescOneof, value: Record<string, unknown>, path: Path, source: Source): unknown {
-  const tag = getOption(union, json_tag);
+function isMissing({ name, field }: JsonMember, object: Record<string, unknown>): boolean {
+  return !Object.hasOwn(object, name) || isAbsent(field, object[name]);
+}
+
+function readUnion(
+  { tag, cases, tagOnly, anyCase }: JsonUnion,
+  value: Record<string, unknown>,
+  path: Path,
+  source: Source,
+): unknown {
   const word = Object.hasOwn(value, tag) ? value[tag] : null;
   if (word === null || word === "" || (Array.isArray(word) && word.length === 0)) throw missing([...path, tag]);
-  const chosen = union.fields.find(({ name }) => name === word);
-  if (!chosen?.message) throw wrong([...path, tag], oneOf(union.fields.map(({ name }) => name)));
-  const others = source.skipsOtherCases ? union.fields : [];
-  const members = others.flatMap(({ message }) => (message ? [...fieldsOf(message).keys()] : []));
-  const ignored = new Set([tag, ...members]);
+  const chosen = cases.get(word);
+  if (!chosen) throw wrong([...path, tag], oneOf([...cases.keys()] as string[]));
+  const ignored = source.skipsOtherCases ? anyCase : tagOnly;
   return { case: chosen.localName, value: readMessage(chosen.message, value, path, source, ignored) };
 }
 
-function readField(field: DescField, value: unknown, path: Path, source: Source): unknown {
-  const rule = hasOption(field, json) ? getOption(field, json) : undefined;
+function readField({ field, rule }: JsonMember, value: unknown, path: Path, source: Source): unknown {
   if (rule?.inline) return value === "" ? "" : source.text.at(path);
   if (field.fieldKind === "map") return readMap(field, value, path, source);
   if (field.fieldKind !== "list") {
