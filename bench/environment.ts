@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../src/store/embedded/embedded.ts";
 import { openPool } from "../src/store/pool.ts";
 import { PANEL_MODELS } from "./answer.ts";
+import { type Door, doorTarget } from "./door-requests.ts";
 import type { Target } from "./load.ts";
 import { nginxVersion, prepareNginx } from "./nginx.ts";
 import { type Ask, chorusTarget, openAiTarget, panelTarget, relayStreamTarget, type Shape } from "./requests.ts";
@@ -22,6 +23,12 @@ export interface Contestant extends AsyncDisposable {
 /** A server under test that speaks RPC. */
 export interface RpcContestant extends Contestant {
   rpcTarget(protocol: Protocol, shape: Shape): Target;
+}
+
+/** Chorus whose replies name the limits of a workspace. */
+export interface DoorsContestant extends AsyncDisposable {
+  server: Server;
+  target(door: Door, shape: Shape, hasTools: boolean): Target;
 }
 
 /** Chorus with three models. */
@@ -43,6 +50,7 @@ export interface Environment extends AsyncDisposable {
   startUngoverned(): Promise<Contestant>;
   /** Chorus that keeps runs, or does not. */
   startWithRuns(runs: "on" | "off"): Promise<Contestant>;
+  startDoors(): Promise<DoorsContestant>;
   startPanel(): Promise<PanelContestant>;
   /** An RPC library alone, or for unary calls HTTP and the codecs alone. They have no REST. */
   startEcho(script: "echo" | "bare"): Promise<Pick<RpcContestant, "server" | "rpcTarget">>;
@@ -57,6 +65,12 @@ const API_KEY = "ck_bench_bench_bench";
  */
 const PORTKEY = fileURLToPath(import.meta.resolve("@portkey-ai/gateway/build/start-server.js"));
 const HOUR_MS = 3_600_000;
+/** Limits that no benchmark reaches. Each reply names them, in the headers of its door. */
+const UNREACHED = {
+  requests_per_minute: 1_000_000_000,
+  input_tokens_per_minute: 1_000_000_000,
+  output_tokens_per_minute: 1_000_000_000,
+};
 
 /** Starts the upstream and Postgres. Both run beside the load generator, not on the core of the server under test. */
 export async function startEnvironment(signal: AbortSignal): Promise<Environment> {
@@ -85,6 +99,7 @@ export async function startEnvironment(signal: AbortSignal): Promise<Environment
     startPortkey: () => startPortkey(places),
     startChorus: () => startChorus(places),
     startWorkers: (count) => startChorus(places, count),
+    startDoors: () => startDoors(places),
     startPanel: () => startPanel(places),
     startUngoverned: () => startUngoverned(places),
     startWithRuns: (runs) => startWithRuns(places, runs),
@@ -152,6 +167,16 @@ async function startWithRuns(places: Places, runs: "on" | "off"): Promise<Contes
   const { catalogue } = places;
   const { server } = await startService(places, { catalogue, options: [], more: { CHORUS_RUNS: runs } });
   return contestant(`Runs ${runs}`, server, (shape) => chorusTarget(server.port, shape, API_KEY));
+}
+
+async function startDoors(places: Places): Promise<DoorsContestant> {
+  const more = { CHORUS_TIERS: JSON.stringify([{ name: "free", purchased: 0, limits: UNREACHED }]) };
+  const { server } = await startService(places, { catalogue: places.catalogue, options: [], more });
+  return {
+    server,
+    target: (door, shape, hasTools) => doorTarget(server.port, door, shape, API_KEY, hasTools),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 async function startPanel(places: Places): Promise<PanelContestant> {

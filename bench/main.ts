@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { measureAdmission } from "./admission.ts";
 import { measureConsole } from "./console.ts";
+import { measureDoors } from "./doors.ts";
 import { type Contestant, type Environment, startEnvironment } from "./environment.ts";
 import type { Results } from "./figures.ts";
 import { measureMemory, measurePanelMemory } from "./memory.ts";
@@ -52,6 +53,10 @@ async function measureServers(results: Results, options: Options, signal: AbortS
   if (runs("rpc")) {
     console.log("RPC, processor time per answer or token:");
     results.samples.push(...(await measureRpc(environment, how)));
+  }
+  if (runs("doors")) {
+    console.log("Doors, processor time per answer or token:");
+    results.samples.push(...(await measureDoors(environment, how)));
   }
   if (runs("runs")) {
     console.log("With and without runs, processor time per answer:");

@@ -8,6 +8,7 @@ export const PARTS = [
   "paced",
   "latency",
   "rpc",
+  "doors",
   "runs",
   "workers",
   "panel",

@@ -25,6 +25,7 @@ better for A. "Time of A / time of B" is the opposite: smaller is better for A.`
     targetsTable(results),
     ...loadSections(results),
     ...rpcSections(results),
+    ...doorsSections(results),
     runsSection(results),
     ...workersSections(results),
     panelSection(results),
@@ -111,6 +112,24 @@ function rpcSections(results: Results): string[] {
       make("rpc unary", "answer", "REST"),
     ),
     section(`RPC, ${streams}, \`StreamGenerate\` on HTTP/2:`, make("rpc paced", "token", "SSE")),
+  ];
+}
+
+function doorsSections(results: Results): string[] {
+  const make = (kind: Kind, item: string) => {
+    const native = rowOf(results, kind, "REST").cpuMicros;
+    const rows = namesOf(results, kind).map((name) => {
+      const { rate, p50, cpuMicros } = rowOf(results, kind, name);
+      return [name, figure(rate), figure(p50, 1), figure(cpuMicros, 1), figure(divide(cpuMicros, native), 3)];
+    });
+    const head = ["", `${item}s/s`, "p50 ms", `CPU µs per ${item}`, "time / time of REST"];
+    return rows.length === 0 ? "" : table(head, rows);
+  };
+  return [
+    section("Doors, whole answers of 60 tokens:", make("doors unary", "answer")),
+    section("Doors, the same with four tools:", make("doors tools", "answer")),
+    section("Doors, streams of 60 tokens that the upstream sends with one write:", make("doors burst", "stream")),
+    section(`Doors, ${PACED_STREAMS} paced streams at once:`, make("doors paced", "token")),
   ];
 }
 

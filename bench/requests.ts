@@ -82,28 +82,28 @@ function openAiRequest(port: number, shape: Shape, headers: Record<string, strin
 }
 
 /** A held stream is silent after its first token. */
-function idle(shape: Shape): { idleMs?: number } {
+export function idle(shape: Shape): { idleMs?: number } {
   return shape === "held" ? { idleMs: 0 } : {};
 }
 
-function completion(body: Buffer): string {
+export function completion(body: Buffer): string {
   return JSON.parse(body.toString()).choices[0].message.content;
 }
 
-function chunks(body: Buffer): string {
+export function chunks(body: Buffer): string {
   return dataLines(body)
     .filter((data) => data !== "[DONE]")
     .map((data) => JSON.parse(data).choices[0]?.delta.content ?? "")
     .join("");
 }
 
-function deltas(body: Buffer): string {
+export function deltas(body: Buffer): string {
   return dataLines(body)
     .map((data) => JSON.parse(data).text ?? "")
     .join("");
 }
 
-function dataLines(body: Buffer): string[] {
+export function dataLines(body: Buffer): string[] {
   return body
     .toString()
     .split("\n")

@@ -10,6 +10,10 @@ export type Kind =
   | "latency"
   | "rpc unary"
   | "rpc paced"
+  | "doors unary"
+  | "doors tools"
+  | "doors burst"
+  | "doors paced"
   | "runs"
   | "workers unary"
   | "workers paced"
@@ -129,8 +133,12 @@ export async function measure(kind: Kind, entry: Entry, plan: Plan, { upstream }
   };
 }
 
-/** Streams are counted by their tokens, because many are incomplete at the start and the end of a measurement. */
+/**
+ * Streams are counted by their tokens, because many are incomplete at the start and the end of a measurement. Those of
+ * doors are counted by their ends, because some doors repeat the whole text there.
+ */
 function itemsOf(kind: Kind, answers: number, tokens: number): number {
+  if (kind === "doors paced") return answers * SCRIPTS.paced.tokens.length;
   if (kind === "burst") return tokens / SCRIPTS.burst.tokens.length;
   return kind.endsWith("paced") ? tokens : answers;
 }

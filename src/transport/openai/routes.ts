@@ -1,7 +1,7 @@
 import { ChatService } from "../../../gen/chorus/v1/chat_pb.js";
 import type { GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Authenticate } from "../call/authenticate.ts";
-import type { Call, Format, Run } from "../call/call.ts";
+import type { Format, Run } from "../call/call.ts";
 import { renameField } from "../call/field-names.ts";
 import { answerForeign, type Foreign } from "../call/foreign.ts";
 import { jsonReply } from "../call/json-reply.ts";
@@ -29,7 +29,7 @@ export const OPENAI: Format = {
 
 /** The same generation as over REST, with requests and answers in the format of OpenAI's Chat Completions. */
 export function openaiRoutes({ generation }: Pick<Services, "generation">, authenticate: Authenticate): HttpRoute[] {
-  const chat: Run = (decoded, call) => answerForeign(generation, decoded, call, (foreign) => chatFormat(foreign, call));
+  const chat: Run = (decoded, call) => answerForeign(generation, decoded, call, chatFormat);
   const runs = {
     createChatCompletion: chat,
     listModels: async () => MODEL_LIST,
@@ -44,12 +44,12 @@ export function openaiRoutes({ generation }: Pick<Services, "generation">, authe
 }
 
 /** How the answer to a request is written, and the failures that name its members. */
-function chatFormat({ terms, context, id }: Foreign, call: Call): Format {
+function chatFormat({ terms, context, id }: Foreign): Format {
   const chat = terms as ChatTerms;
-  const [name, value = ""] = noticeHeader(context.notices);
-  if (name !== undefined) call.response.setHeader(name, value);
+  const headers = noticeHeader(context.notices);
   return {
     ...OPENAI,
+    headers: () => headers,
     reply: (_, message) => jsonReply(200, completionJson(message as GenerateResponse, chat)),
     events: () => streamOfChunks(chat, id),
     failure: (failure) => openaiFailure(renameField(failure, chat.names)),

@@ -1,7 +1,7 @@
 import type { GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
 import { ResponsesService } from "../../../gen/chorus/v1/responses_pb.js";
 import type { Authenticate } from "../call/authenticate.ts";
-import type { Call, Format } from "../call/call.ts";
+import type { Format } from "../call/call.ts";
 import { renameField } from "../call/field-names.ts";
 import { answerForeign, type Foreign } from "../call/foreign.ts";
 import { jsonReply } from "../call/json-reply.ts";
@@ -27,17 +27,17 @@ export function responsesRoutes({ generation }: Pick<Services, "generation">, au
     method,
     format: RESPONSES,
     authenticate,
-    run: (decoded, call) => answerForeign(generation, decoded, call, (foreign) => formatOf(foreign, call)),
+    run: (decoded, call) => answerForeign(generation, decoded, call, formatOf),
   }));
 }
 
 /** How the answer to a request is written, and the failures that name its parameters. */
-function formatOf(foreign: Foreign, call: Call): Format {
+function formatOf(foreign: Foreign): Format {
   const terms = foreign.terms as ResponseTerms;
-  const [name, value = ""] = noticeHeader(foreign.context.notices);
-  if (name !== undefined) call.response.setHeader(name, value);
+  const headers = noticeHeader(foreign.context.notices);
   return {
     ...RESPONSES,
+    headers: () => headers,
     reply: (_, message) => jsonReply(200, wholeJson(message as GenerateResponse, terms)),
     events: () => new ResponseEvents(foreign, terms),
     failure: (failure) => openaiFailure(renameField(failure, terms.names)),
