@@ -89,7 +89,7 @@ function packService(): void {
   }
   const folder = begin("service");
   compile("tools/package.tsconfig.json", folder);
-  copy("src", join(folder, "src"), /\.(sql|json|cjs)$/);
+  copy("src", join(folder, "src"), /\.(sql|json|cjs|bin)$/);
   rmSync(join(folder, "src/client"), { recursive: true });
   copy("gen", join(folder, "gen"), /(_pb\.js|openapi\.json)$/);
   for (const part of ["console/dist", "dist/reference"]) {

@@ -2,6 +2,7 @@ import { Resolver } from "node:dns";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { ConfigError, type Env } from "./config-error.ts";
+import { dataDirOf } from "./data-dir.ts";
 import { readWithFiles } from "./file-variables.ts";
 import { readLearning } from "./learning.ts";
 import { readOidc } from "./oidc.ts";
@@ -50,7 +51,7 @@ function readProcess(env: Env) {
     databaseUrl: databaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
     /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
     databaseListenUrl: databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL"),
-    dataDir: resolve(env.DATA_DIR || ".chorus"),
+    dataDir: dataDirOf(env),
     /** Whether the service brings the schema of the database up to date. If not, it waits for `chorus migrate`. */
     migrates: migrates(env),
     bootstrapApiKey: env.BOOTSTRAP_API_KEY || undefined,

@@ -24,14 +24,12 @@ const start: Start = async (config, processLog, stopping) => {
     stack.defer(() => embedded.stop());
     database.url = embedded.url;
   }
-  const { NODE_COMPILE_CACHE: cache = join(dataDir, "compiled") } = process.env;
   const env = {
     PORT: port,
     RPC_PORT: rpcPort,
     DATABASE_URL: database.url,
     DATABASE_URL_FILE: undefined,
     [EMBEDDED_VARIABLE]: databaseUrl ? undefined : 1,
-    NODE_COMPILE_CACHE: cache,
     // npm is not the parent of the workers.
     npm_lifecycle_event: undefined,
   };

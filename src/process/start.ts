@@ -1,8 +1,10 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
+import { keepCompiled } from "./compile-cache.ts";
 
 // Starts the service: one process, or with CHORUS_WORKERS a process that starts several. The files are loaded as they
 // are needed, so that the process that only starts others stays small.
+await keepCompiled(process.env);
 const given = process.env.CHORUS_WORKERS || "1";
 const workers = given === "auto" ? availableParallelism() : Number(given);
 if (cluster.isPrimary && workers > 1) {

@@ -1,11 +1,14 @@
+import { createRequire } from "node:module";
 import type { LookupFunction } from "node:net";
-import { Agent, type Dispatcher } from "undici";
+import type { Agent, Dispatcher } from "undici";
 import { LinkedAbort, pause, type Signal } from "../concurrency/abort.ts";
 import { Breaker, type BreakerOptions, type Requester } from "../concurrency/breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
 import { type SearchResult, tidy } from "./results.ts";
 import { SearchError } from "./search-error.ts";
+
+const require = createRequire(import.meta.url);
 
 export interface Search {
   /**
@@ -44,6 +47,8 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
   const { timeoutMs, results } = config;
   const backend = createBackend(config);
   const breaker = new Breaker(options.breaker);
+  // Loaded here, because most services have no search.
+  const { Agent } = require("undici") as typeof import("undici");
   // The agent follows no redirects, because they would send the query and the key to another host.
   const agent = new Agent({
     connections: CONNECTIONS,

@@ -1,18 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import {
-  type Attributes,
-  type Context,
-  context,
-  INVALID_SPAN_CONTEXT,
-  isSpanContextValid,
-  propagation,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from "@opentelemetry/api";
+import { createRequire } from "node:module";
+import type { Attributes, Context, SpanKind as Kind, Span } from "@opentelemetry/api";
 import type { ExportResult } from "@opentelemetry/core";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import type { Signal } from "../concurrency/abort.ts";
@@ -20,6 +9,10 @@ import type { TracingConfig } from "../config/tracing.ts";
 import { Failure } from "../contract/failure.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 import { errorFacts, type Log } from "./log.ts";
+
+/** The files that `prom-client` loads, too. With `import` these would be others of the same size. */
+const api: typeof import("@opentelemetry/api") = createRequire(import.meta.url)("@opentelemetry/api");
+const { context, isSpanContextValid, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } = api;
 
 const tracer = trace.getTracer("chorus");
 
@@ -181,9 +174,9 @@ function guarded<T>(fallback: T, run: () => T): T {
 }
 
 /** Stands for a span that could not be started, and records nothing. */
-const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+const NO_SPAN = trace.wrapSpanContext(api.INVALID_SPAN_CONTEXT);
 
-function start(name: string, options: { kind: SpanKind; attributes: Attributes }, parent: Context): Span {
+function start(name: string, options: { kind: Kind; attributes: Attributes }, parent: Context): Span {
   return guarded(NO_SPAN, () => tracer.startSpan(name, options, parent));
 }
 

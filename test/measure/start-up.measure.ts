@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
 import { startService } from "../helpers/service.ts";
+import { LOADED, RECORDING } from "./loaded-modules.ts";
 
 test("the service is ready within 15 s on an empty folder, and within 10 s on the next start", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-start-"));
@@ -20,4 +21,23 @@ test("the service is ready within 15 s on an empty folder, and within 10 s on th
   await t.annotate(`first start: ${first.toFixed(1)} s; next start: ${next.toFixed(1)} s`);
   assert.ok(first < 15, `${first} s`);
   assert.ok(next < 10, `${next} s`);
+});
+
+/** Most files that a start loads, each for about 0.7 ms of processor time on a busy machine. */
+const MOST_FILES = 770;
+/** Packages for what most services never do, or not at first. */
+const LATER =
+  /\/node_modules\/(ajv|file-type|mammoth|unpdf|htmlparser2|yauzl|openid-client|gpt-tokenizer|@opentelemetry\/sdk)/;
+
+test("a start loads no more modules than before, and none that only some services need", async (t) => {
+  const service = await startService(t, { env: RECORDING });
+  assert.equal(await service.stop(), 0);
+  const loaded = (await readFile(join(service.dataDir, LOADED), "utf8")).split("\n");
+  const files = loaded.filter((url) => url.startsWith("file:"));
+  await t.annotate(`${files.length} files, and ${loaded.length - files.length} modules of Node`);
+  assert.ok(files.length > 300 && files.length <= MOST_FILES, `${files.length} files`);
+  assert.deepEqual(
+    files.filter((url) => LATER.test(url)),
+    [],
+  );
 });

@@ -16,14 +16,16 @@ const STOP_WORDS = new Set(
 const ANSWER_KINDS = terms("many much year date day time cost price name person text article context answer question");
 /** Most sentences that are read of a text. */
 const MAX_SENTENCES = 1_000;
-const SPLITTER = new Intl.Segmenter("en", { granularity: "sentence" });
+/** Made when it is first used, because that takes 10 ms. */
+let splitter: Intl.Segmenter | undefined;
 const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const COUNT = new RegExp(`\\b(\\d+|${COUNTS.join("|")})[ -](?:\\w+ )?(?:sentence|bullet|point)`, "i");
 
 /** Splits a text into sentences. A line break ends a sentence, unless it only wraps a long line. */
 export function sentences(text: string): Sentence[] {
   const unwrapped = text.replace(/(?<=[^\n]{50}[^\n.!?:])\n(?=[\p{L}\d"'(])/gu, " ");
-  const parts = SPLITTER.segment(unwrapped)[Symbol.iterator]().take(MAX_SENTENCES);
+  splitter ??= new Intl.Segmenter("en", { granularity: "sentence" });
+  const parts = splitter.segment(unwrapped)[Symbol.iterator]().take(MAX_SENTENCES);
   const texts = Array.from(parts, ({ segment }) => segment.trim()).filter(Boolean);
   return texts.map((text) => ({ text, terms: terms(text) }));
 }

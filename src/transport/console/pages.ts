@@ -1,7 +1,7 @@
 import { Failure } from "../../contract/failure.ts";
 import type { Call } from "../call/call.ts";
 import { endIfStalled } from "../call/write.ts";
-import { loadFiles, sendFile } from "../pages/static-files.ts";
+import { loadFiles, type StaticFile, sendFile } from "../pages/static-files.ts";
 
 const NOT_BUILT = [
   "<!doctype html>",
@@ -15,20 +15,19 @@ const NOT_BUILT = [
 type SendPage = (path: string, call: Pick<Call, "request" | "response">) => void;
 
 /**
- * Loads the built console.
+ * Serves the built console. Its files are loaded at the first request, because most processes never serve them.
  * @param folder what `npm run build:console` writes; without it every page says that the console is not built
  * @param stallMs time after which a reader that takes nothing is disconnected, in milliseconds
  */
 export function createPages(folder: string, stallMs: number): SendPage {
-  const files = loadFiles(folder);
-  const index = files.get("/index.html");
-  const operator = files.get("/operator.html");
+  let files: ReadonlyMap<string, StaticFile> | undefined;
 
   return (path, { request, response }) => {
+    files ??= loadFiles(folder);
     const found = files.get(path);
     // Paths without a dot belong to the page, which has its own router.
     if (!found && /^\/assets\/|\./.test(path)) throw new Failure("not_found");
-    const page = /^\/operator(\/|$)/.test(path) ? operator : index;
+    const page = files.get(/^\/operator(\/|$)/.test(path) ? "/operator.html" : "/index.html");
     const file = found ?? page;
     if (file) {
       const isHashed = path.startsWith("/assets/");

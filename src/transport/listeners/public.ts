@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { Config } from "../../config/config.ts";
 import { Failure } from "../../contract/failure.ts";
 import { createBodyBudget } from "../../overload/body-budget.ts";
@@ -25,6 +25,7 @@ import { responsesRoutes } from "../responses/routes.ts";
 import { REST, restRoutes } from "../rest/routes.ts";
 import { acceptInTurns } from "../socket/accept.ts";
 import { serveInOrder, trackConnections } from "../socket/connections.ts";
+import { createServer } from "../socket/node-http.ts";
 import { SOCKET_TIMEOUTS } from "../socket/time-limits.ts";
 import { RouteTable } from "./route-table.ts";
 

@@ -1,4 +1,4 @@
-import { type IncomingMessage, maxHeaderSize, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
@@ -7,6 +7,7 @@ import { CallerGone } from "../../contract/endings.ts";
 import { Failure } from "../../contract/failure.ts";
 import { newRequestId } from "../../contract/request-id.ts";
 import { CONNECTIONS, PER_TURN } from "../../overload/bounds.ts";
+import { maxHeaderSize } from "./node-http.ts";
 import { Pipeline } from "./pipeline.ts";
 import { rawResponse } from "./raw-response.ts";
 

@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import { createServer as createHttp1, type RequestListener, type Server } from "node:http";
+import type { RequestListener, Server } from "node:http";
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
@@ -7,6 +7,7 @@ import { CONNECTIONS } from "../../overload/bounds.ts";
 import { acceptInTurns } from "./accept.ts";
 import { type ConnectionOptions, joinSession, serveInOrder, trackConnections } from "./connections.ts";
 import { beginInTurns, HTTP2_OPTIONS, limitSessions } from "./http2-sessions.ts";
+import { createServer as createHttp1 } from "./node-http.ts";
 import { HEAD_MS, SOCKET_TIMEOUTS } from "./time-limits.ts";
 
 export interface Listener {

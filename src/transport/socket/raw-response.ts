@@ -1,6 +1,6 @@
-import { STATUS_CODES } from "node:http";
 import type { Failure } from "../../contract/failure.ts";
 import { failureJson, retryAfterSeconds } from "../../contract/failure-json.ts";
+import { STATUS_CODES } from "./node-http.ts";
 
 /** The text of a response with a failure, for a connection on which Node can read no further request. */
 export function rawResponse(failure: Failure, requestId: string): string {

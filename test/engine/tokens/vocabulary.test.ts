@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { test } from "vitest";
 import { Vocabulary } from "../../../src/engine/tokens/vocabulary.ts";
+import { packVocabulary, readTokens } from "../../../tools/pack-vocabulary.ts";
+
+test("the committed file has the tokens of the installed package", () => {
+  const committed = readFileSync(new URL("../../../src/engine/tokens/o200k_base.bin", import.meta.url));
+  assert.ok(committed.equals(packVocabulary(readTokens())), "run: npm run build:vocabulary");
+});
 
 test("knows every token by its rank, also within a text, and nothing else", () => {
   const vocabulary = new Vocabulary();
-  const file = readFileSync(createRequire(import.meta.url).resolve("gpt-tokenizer/data/o200k_base.tiktoken"), "latin1");
-  const tokens = file
+  const tokens = readTokens()
     .trimEnd()
     .split("\n")
     .map((line) => Buffer.from(line.split(" ")[0] ?? "", "base64").toString("latin1"));
