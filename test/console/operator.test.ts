@@ -117,6 +117,31 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     }
   });
 
+  test("show why a vendor refuses a model, and what to do", async ({
+    console: { open, service, vendor, problems },
+  }) => {
+    const error = { message: "Incorrect API key provided: hunter2.", code: "invalid_api_key" };
+    vendor.always({ status: 401, error });
+    await (await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" })).text();
+    const page = await open("/console/operator/models", { viewport: { width: 390, height: 800 } });
+    await page.context().addInitScript(AXE);
+    await page.reload();
+    await enter(page, service.operatorToken);
+    const row = page.getByRole("row", { name: "openai-fast" });
+    await row.getByText(/^401 invalid_api_key, just now/).waitFor();
+    await row.getByText("Down").waitFor();
+    await row.getByText("The vendor says: Incorrect API key provided.").waitFor();
+    await row.getByText("Set a valid OPENAI_API_KEY, then start again.").waitFor();
+    assert.equal(await page.getByText("hunter2").count(), 0);
+    await assertAccessible(page, "Models with a refused key");
+    vendor.always({});
+    assert.equal((await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" })).status, 200);
+    await row.getByText("Healthy").waitFor();
+    assert.equal(await row.getByText(/401/).count(), 0);
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
   test("pass axe-core in light and dark, and fit a narrow screen", async ({ console: { open, service } }) => {
     const answer = await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" });
     const { id } = (await answer.json()) as { id: string };

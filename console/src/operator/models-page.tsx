@@ -53,7 +53,7 @@ const COLUMNS: Column<ModelState>[] = [
   { title: "Model", cell: (of) => <Name of={of} /> },
   { title: "Tier", cell: ({ tier }) => tier },
   { title: "Vendor", cell: ({ vendor }) => vendor },
-  { title: "Health", cell: (of) => <Health of={of} /> },
+  { title: "Health", class: ({ lastFailure }) => (lastFailure ? "why" : ""), cell: (of) => <Health of={of} /> },
   { title: "Calls", figure: true, cell: ({ calls }) => count(calls) },
   { title: "Share", figure: true, cell: ({ shareOfCalls }) => percent(shareOfCalls) },
   {
@@ -86,7 +86,7 @@ function Health({ of }: { of: ModelState }) {
   const [text, tone] = HEALTH[of.health] ?? ["Unknown", ""];
   const isSplit = of.openCircuits > 0 && of.openCircuits < of.replicas;
   return (
-    <>
+    <div>
       <span class={`tag ${tone}`}>{text}</span>
       {isSplit && (
         <span class="soft small">
@@ -95,7 +95,7 @@ function Health({ of }: { of: ModelState }) {
         </span>
       )}
       {of.lastFailure && <LastFailure of={of.lastFailure} />}
-    </>
+    </div>
   );
 }
 
