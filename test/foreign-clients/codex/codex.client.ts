@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, type TestContext } from "vitest";
+import { KINDS, type Served, test } from "../served.ts";
+
+const CODEX = join(import.meta.dirname, "node_modules/.bin/codex");
+const TASK = "Write the sum of the numbers in numbers.txt to sum.txt.";
+const NUMBERS = "17\n25\n";
+const ANSWER = "The sum is 42. It is in sum.txt.";
+/** What the agent runs, one call after the other. None of it needs an escape in JSON. */
+const COMMANDS = ["cat ./numbers.txt", "printf 42 > ./sum.txt", "wc -c ./sum.txt"];
+
+/** Scripts an agent that runs the commands and then answers. The requests say which commands it has run. */
+function playCommands({ vendor }: Served): void {
+  vendor.reset();
+  vendor.always(({ body }) => {
+    const next = COMMANDS.find((command) => !body.includes(command));
+    if (next === undefined) return { text: ANSWER };
+    return { calls: [{ name: "exec_command", arguments: JSON.stringify({ cmd: next }) }] };
+  });
+}
+
+/** Lets Codex work on the task in a folder of its own, with a new home. */
+async function runCodex(t: Pick<TestContext, "onTestFinished">, { service }: Served, model: string) {
+  const home = await mkdtemp(join(tmpdir(), "chorus-codex-"));
+  t.onTestFinished(() => rm(home, { recursive: true, force: true }));
+  const folder = join(home, "work");
+  await mkdir(folder);
+  await writeFile(join(folder, "numbers.txt"), NUMBERS);
+  await writeFile(
+    join(home, "config.toml"),
+    `model = "${model}"
+model_provider = "chorus"
+
+[model_providers.chorus]
+name = "Chorus"
+base_url = "${service.url}/v1"
+env_key = "CHORUS_API_KEY"
+wire_api = "responses"
+`,
+  );
+  const options = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--cd", folder];
+  const child = spawn(CODEX, ["exec", ...options, TASK], {
+    env: { PATH: process.env.PATH, HOME: home, CODEX_HOME: home, CHORUS_API_KEY: service.apiKey },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [output, log] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  return { folder, output, log, code: child.exitCode };
+}
+
+describe.each(KINDS)("on models of %s", (kind) => {
+  test.for(["chorus", "gpt-5.1-codex"])(
+    "Codex finishes a task with three calls, as model %s",
+    async (model, { serve, onTestFinished }) => {
+      const served = await serve(kind);
+      playCommands(served);
+      const { folder, output, log, code } = await runCodex({ onTestFinished }, served, model);
+      assert.equal(code, 0, log);
+      assert.equal(output.trim(), ANSWER, log);
+      assert.equal(await readFile(join(folder, "sum.txt"), "utf8"), "42");
+      const last = served.vendor.calls.at(-1)?.body ?? "";
+      for (const result of ["17\\n25", "2 ./sum.txt"]) assert.ok(last.includes(result), last);
+    },
+  );
+});
