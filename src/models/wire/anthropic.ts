@@ -1,24 +1,16 @@
-import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
-import type { EndReason, Message, Reasoning } from "../port/model.ts";
-import { ModelError, unreadable } from "../port/model-error.ts";
+import { type JsonNode, member } from "../../contract/json.ts";
+import type { Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
+import { ANSWER_TOOL, readError, readEvent, readWhole } from "./anthropic-reply.ts";
 import {
-  type Collector,
-  endReason,
   type Forms,
-  frameFailure,
   type JsonObject,
   list,
-  looseObject,
   object,
-  parseObject,
   SCHEMA_FORMS,
-  tokenCount,
   type WireCall,
-  type WireError,
   type WireFormat,
   withRawMember,
-  wordsOf,
 } from "./wire.ts";
 
 /** Thinking in tokens, for models that take a budget instead of an effort. */
@@ -86,64 +78,12 @@ export const anthropic: WireFormat = {
     };
   },
 
-  readEvent(data, into) {
-    const json = parseObject(data);
-    switch (json.type) {
-      case "message_start":
-        into.identify(object(json.message).model);
-        readUsage(object(object(json.message).usage), into);
-        return;
-      case "content_block_start":
-        readBlock(object(json.content_block), into);
-        if (into.takesCalls) return beginCall(json.index, object(json.content_block), into);
-        into.toolInput = isAnswerTool(object(json.content_block)) ? "empty" : "none";
-        return;
-      case "content_block_delta":
-        readBlock(object(json.delta), into);
-        if (into.takesCalls) readCall(json.index, object(json.delta), into);
-        else readInput(object(json.delta), into);
-        return;
-      case "content_block_stop":
-        // The input of a tool without parameters has no deltas.
-        if (into.toolInput === "empty") into.write("{}");
-        return;
-      case "message_delta":
-        readEnd(object(json.delta), into);
-        readUsage(object(json.usage), into);
-        return;
-      case "message_stop":
-        into.isWhole = true;
-        return;
-      default:
-        // Some proxies leave out the type of an error.
-        if (json.type === "error" || json.error) throw frameError(json.error);
-    }
-  },
-
-  readWhole(body, into) {
-    const json = parseObject(body);
-    if (json.type === "error" || json.error) throw frameError(json.error);
-    if (!Array.isArray(json.content)) throw unreadable();
-    for (const [at, block] of json.content.entries()) {
-      readBlock(object(block), into);
-      const { type, name } = object(block);
-      if (into.takesCalls && type === "tool_use") into.writeCall(at, { name, text: inputText(body, at) });
-      if (into.takesCalls || !isAnswerTool(object(block))) continue;
-      into.toolInput = "begun";
-      into.write(inputText(body, at));
-    }
-    into.identify(json.model);
-    readEnd(json, into);
-    readUsage(object(json.usage), into);
-    into.isWhole = true;
-  },
-
   // An account without credit has the status of an invalid request.
   statusOf: ({ about }) => (/^invalid_request_error Your credit balance is too low/.test(about) ? 402 : undefined),
 
-  readError(body) {
-    return describe(object(looseObject(body).error));
-  },
+  readEvent,
+  readWhole,
+  readError,
 };
 
 function schemaOutput(effort: unknown, schema: string): string {
@@ -153,7 +93,7 @@ function schemaOutput(effort: unknown, schema: string): string {
 
 /** The tool that takes a schema for which there is no strict mode. */
 const TOOL = {
-  name: "answer",
+  name: ANSWER_TOOL,
   description: "Takes the answer. Call it once, with the whole answer, and write nothing else.",
 };
 const TOOL_TEXT = JSON.stringify(TOOL);
@@ -161,17 +101,6 @@ const TOOL_TEXT = JSON.stringify(TOOL);
 /** A model that thinks must not be forced to call a tool. It may then write the answer as text, which is read too. */
 function answerChoice({ type = "disabled" }: JsonObject): JsonObject {
   return type === "disabled" ? { type: "tool", name: TOOL.name } : { type: "auto" };
-}
-
-function isAnswerTool({ type, name }: JsonObject): boolean {
-  return type === "tool_use" && name === TOOL.name;
-}
-
-/** Reads a part of the tool's input, which is JSON text. */
-function readInput({ type, partial_json: text }: JsonObject, into: Collector): void {
-  if (into.toolInput === "none" || type !== "input_json_delta" || !text) return;
-  into.toolInput = "begun";
-  into.write(text);
 }
 
 type WireTools = NonNullable<WireCall["tools"]>;
@@ -197,28 +126,6 @@ function toolsText(call: WireCall, forms: Forms): string {
 
 function toolsLength({ tools }: WireCall): number {
   return tools?.list.reduce((sum, { description, parameters }) => sum + description.length + parameters.length, 0) ?? 0;
-}
-
-function beginCall(index: unknown, { type, name, id, input }: JsonObject, into: Collector): void {
-  if (type !== "tool_use") return;
-  // The input follows in deltas. Some proxies send it at once.
-  const isWhole = Object.keys(object(input)).length > 0;
-  into.writeCall(index, { id, name, text: isWhole ? JSON.stringify(input) : "" });
-}
-
-function readCall(index: unknown, { type, partial_json: text }: JsonObject, into: Collector): void {
-  if (type === "input_json_delta") into.writeCall(index, { text });
-}
-
-/** The input of a tool in a whole answer, as the model wrote it. */
-function inputText(body: string, at: number): string {
-  try {
-    const content = member(parseJson(body), "content");
-    const block = content?.kind === "array" ? content.items[at] : undefined;
-    return stringifyJson((block && member(block, "input")) ?? parseJson("{}"));
-  } catch (error) {
-    throw unreadable(error);
-  }
 }
 
 /** Marks the end of a prefix that later calls are likely to share. */
@@ -304,69 +211,6 @@ function thinkingFields({ reasoning: depth, maxTokens = 0 }: WireCall, { reasoni
   // The budget must be below the ceiling, and a small model or a full context window may have lowered the ceiling.
   const budget = Math.min(BUDGETS[depth], Math.floor((maxTokens * 2) / 3));
   return budget < MIN_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
-}
-
-/** Reads a content block, its start or a delta of it. Tools, citations and unknown types are not text. */
-function readBlock({ type, text, thinking }: JsonObject, into: Collector): void {
-  if (type === "text" || type === "text_delta") into.write(text);
-  else if (typeof thinking === "string" || type === "redacted_thinking") into.thinks = true;
-}
-
-const ENDS: Readonly<Record<string, EndReason>> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  refusal: "content_filter",
-};
-
-function readEnd({ stop_reason: reason }: JsonObject, into: Collector): void {
-  if (typeof reason !== "string") return;
-  if (reason.includes("error")) {
-    throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
-  }
-  const isCall = reason === "tool_use" && (into.takesCalls || into.toolInput !== "none");
-  into.finish(isCall ? "stop" : endReason(ENDS, reason));
-}
-
-function readUsage(usage: JsonObject, into: Collector): void {
-  const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
-  const sum = tokenCount(input) + tokenCount(read) + tokenCount(written);
-  const thinking = object(usage.output_tokens_details).thinking_tokens;
-  if (Number(thinking) > 0) into.thinks = true;
-  if (Object.keys(usage).length === 0) return;
-  // `message_delta` may repeat the input, leave out the cached part of it, or be the first to name it.
-  const isNews = sum > (into.usage?.inputTokens ?? 0);
-  into.report({
-    ...(isNews ? { inputTokens: sum, cachedTokens: read ?? 0 } : {}),
-    outputTokens: usage.output_tokens,
-    thinkingTokens: thinking,
-  });
-}
-
-/** Statuses of the types of errors (platform docs, "Errors"). */
-const STATUSES: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
-};
-
-function frameError(error: unknown): ModelError {
-  const type = String(object(error).type);
-  return frameFailure(describe(object(error)), Object.hasOwn(STATUSES, type) ? STATUSES[type] : undefined);
-}
-
-function describe({ message, type }: JsonObject): WireError {
-  const words = wordsOf(type, message);
-  const isTooLong = type === "request_too_large" || /prompt is too long|context (?:window|limit)/i.test(words);
-  return { about: words, code: type, ...(isTooLong ? { kind: "too_long" as const } : {}) };
 }
 
 /** Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1. */

@@ -1,0 +1,150 @@
+import type { EndReason } from "../port/model.ts";
+import { ModelError, unreadable } from "../port/model-error.ts";
+import {
+  type Collector,
+  endReason,
+  frameFailure,
+  type JsonObject,
+  list,
+  looseObject,
+  object,
+  parseObject,
+  tokenCount,
+  type WireError,
+  wordsOf,
+} from "./wire.ts";
+
+/** Reads an event of a stream. */
+export function readEvent(data: string, into: Collector): void {
+  if (data.startsWith("[DONE]")) {
+    into.isWhole = true;
+    return;
+  }
+  const json = parseObject(data);
+  failIfError(json);
+  into.identify(json.model);
+  const choice = object(list(json.choices)[0]);
+  readMessage(object(choice.delta), into);
+  readEnd(choice, into);
+  // Moonshot's is in the choice.
+  const usage = json.usage ?? choice.usage;
+  if (usage) readUsage(object(usage), into);
+}
+
+/** Reads a whole reply. */
+export function readWhole(body: string, into: Collector): void {
+  const json = parseObject(body);
+  failIfError(json);
+  into.identify(json.model);
+  const choice = object(list(json.choices)[0]);
+  if (!choice.message) throw unreadable();
+  readMessage(object(choice.message), into);
+  readEnd(choice, into);
+  if (json.usage) readUsage(object(json.usage), into);
+  into.isWhole = true;
+}
+
+/** Reads the body of a failed reply. */
+export function readError(body: string): WireError {
+  const json = looseObject(body);
+  return describe(object(json.error ?? json), body);
+}
+
+/** Reads `message` of a whole completion or `delta` of a stream. Audio and unknown members are not text. */
+function readMessage(message: JsonObject, into: Collector): void {
+  if (typeof message.content === "string") into.write(message.content);
+  // Mistral sends parts. Parts with thoughts are not text.
+  else for (const part of list(message.content)) readPart(object(part), into);
+  if (message.reasoning_content || message.reasoning || list(message.reasoning_details).length > 0) into.thinks = true;
+  if (typeof message.refusal === "string" && message.refusal !== "") into.refuse();
+  if (into.takesCalls) for (const call of list(message.tool_calls)) readCall(object(call), into);
+}
+
+/** Reads a call or a part of it. Some servers send the arguments as an object, or leave the index out. */
+function readCall({ index, id, function: called }: JsonObject, into: Collector): void {
+  const { name, arguments: given } = object(called);
+  const text = typeof given === "object" && given !== null ? JSON.stringify(given) : given;
+  into.writeCall(index ?? undefined, { id, name, text });
+}
+
+function readPart({ type, text }: JsonObject, into: Collector): void {
+  if (type === "text") into.write(text);
+  else if (type === "thinking" || type === "reasoning") into.thinks = true;
+}
+
+/** Reasons of all servers with this format, in lower case. Any other reason is `unknown`. */
+const ENDS: Readonly<Record<string, EndReason>> = {
+  stop: "stop",
+  eos: "stop",
+  eos_token: "stop",
+  stop_sequence: "stop",
+  end_turn: "stop",
+  complete: "stop",
+  length: "length",
+  max_tokens: "length",
+  model_length: "length",
+};
+/** Reasons of a completion that asks for tools. */
+const CALLED: ReadonlySet<string> = new Set(["tool_calls", "tool_call", "function_call", "tool_use"]);
+/** Gemini adds its own word, as in `content_filter: SAFETY`. `sensitive` is Zhipu's. */
+const FILTERED = /content_filter|safety|sensitive|refusal|recitation|prohibited|blocklist/;
+const FAILED = /error|abort|insufficient_system_resource/;
+
+function readEnd({ finish_reason: reason }: JsonObject, into: Collector): void {
+  if (typeof reason !== "string" || reason === "") return;
+  const word = reason.toLowerCase();
+  if (FAILED.test(word)) throw new ModelError("The vendor reports that the completion failed.", { retryable: true });
+  if (into.takesCalls && CALLED.has(word)) into.finish("stop");
+  else into.finish(FILTERED.test(word) ? "content_filter" : endReason(ENDS, word));
+}
+
+function readUsage(usage: JsonObject, into: Collector): void {
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
+  const { reasoning_tokens: thinking } = object(usage.completion_tokens_details);
+  const written = tokenCount(output);
+  // xAI counts thinking beside the completion and not in it.
+  const isBeside = tokenCount(thinking) > 0 && tokenCount(total) === tokenCount(input) + written + tokenCount(thinking);
+  into.report({
+    inputTokens: input,
+    outputTokens: isBeside ? written + tokenCount(thinking) : output,
+    // The second name is DeepSeek's, the third Moonshot's.
+    cachedTokens:
+      object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+    thinkingTokens: thinking,
+  });
+  if (Number(thinking) > 0) into.thinks = true;
+}
+
+/** @throws ModelError if a response with status 200 is an error */
+function failIfError(json: JsonObject): void {
+  if (json.error) throw frameFailure(describe(object(json.error), String(json.error)), object(json.error).code);
+  // FastChat and older vLLM.
+  if (json.object === "error") throw frameFailure(describe(json, ""), json.code);
+}
+
+/** The third is DashScope's. */
+const REFUSED = /content_filter|content_policy|data_?inspection|safety|invalid_prompt/i;
+/** DeepSeek's and OpenRouter's words, which have no code. */
+const REFUSED_WORDS = /content exists risk|requires moderation.*flagged/i;
+/** In this order: most servers; llama.cpp; xAI; TGI; Cohere, Gemini, Zhipu and Moonshot; DashScope. */
+const TOO_LONG = new RegExp(
+  [
+    "context_length|context (?:length|window)|maximum context|prompt is too long|input is too long",
+    "exceed_context_size|maximum prompt|`inputs` (?:tokens|must have)|too many tokens:",
+    "input token count.{0,40}exceeds|prompt exceeds|exceeded model token limit|range of input length",
+  ].join("|"),
+  "i",
+);
+
+/** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
+function describe({ message, code, param, type }: JsonObject, body: string): WireError {
+  const words = wordsOf(code, type, typeof message === "string" ? message : body);
+  if (REFUSED.test(wordsOf(code, type)) || REFUSED_WORDS.test(words)) return { about: words, kind: "refused" };
+  if (TOO_LONG.test(words)) return { about: words, kind: "too_long" };
+  return {
+    about: words,
+    code: code ?? type,
+    ...(typeof param === "string" && param !== "" ? { param } : {}),
+    ...(code === "insufficient_quota" ? { retryable: false } : {}),
+  };
+}
