@@ -1,4 +1,5 @@
-import { extname, join } from "node:path";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import { announce } from "./announce.ts";
 import { run, type Start } from "./run.ts";
@@ -7,7 +8,7 @@ import { checkPort } from "./workers/ports.ts";
 import { createWorkers } from "./workers/primary.ts";
 
 // The package of the service has JavaScript.
-const REPLICA = join(import.meta.dirname, `main${extname(import.meta.filename)}`);
+const REPLICA = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url));
 
 /**
  * Starts the embedded Postgres if it is used, and the workers. Workers take compiled code from a cache in DATA_DIR.

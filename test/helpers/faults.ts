@@ -6,6 +6,7 @@ import type { Span, Tracer } from "@opentelemetry/api";
 import { Counter, Histogram } from "prom-client";
 import { LogOutput } from "../../src/telemetry/log-output.ts";
 import { CHILD_ENV } from "./environment.ts";
+import { FROM_SOURCES } from "./program.ts";
 
 /**
  * Breaks parts of a service that must not affect its requests. A test loads this file into the service's process with
@@ -21,6 +22,7 @@ export function faultEnv(...names: string[]): Record<string, string> {
   return {
     NODE_OPTIONS: `${CHILD_ENV.NODE_OPTIONS} --import=${import.meta.url}`,
     CHORUS_TEST_FAULTS: names.join(),
+    ...FROM_SOURCES,
   };
 }
 

@@ -2,13 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
 import { CHILD_ENV } from "./environment.ts";
 import type { Lifetime } from "./lifetime.ts";
-
-const MAIN = resolve(import.meta.dirname, "../../src/process/start.ts");
+import { programOf } from "./program.ts";
 
 export interface TestService {
   /** Address of the public listener. */
@@ -44,7 +43,8 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "chorus-data-")));
   const apiKey = "test-key-0123456789abcdef";
   const operatorToken = "test-operator-0123456789abcdef";
-  const [program = "", ...parameters] = [...(options.launcher ?? []), process.execPath, MAIN];
+  const main = await programOf(options.env);
+  const [program = "", ...parameters] = [...(options.launcher ?? []), process.execPath, main];
   const child = spawn(program, parameters, {
     // Outside the repository, because a developer's catalogue file there would be read.
     cwd: dataDir,

@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { BrowserServer } from "playwright-core";
 import { openCluster } from "../../src/store/embedded/cluster.ts";
+import { bundleService } from "../../tools/bundle.ts";
 import { startBrowser } from "./chromium.ts";
 import type { CliCall } from "./cli.ts";
 import { CliThreads } from "./cli-threads.ts";
@@ -20,14 +21,15 @@ const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
 /**
  * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
  * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own, the
- * loaded command line, the folder of a new database, of which tests take copies, and one browser. Each starts at the
- * first request. The processes of the test files inherit the address.
+ * built service, the loaded command line, the folder of a new database, of which tests take copies, and one browser.
+ * Each starts at the first request. The processes of the test files inherit the address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   installForeignClients();
   let server: Promise<TestServer> | undefined;
   let cluster: Promise<string> | undefined;
   let browser: Promise<BrowserServer> | undefined;
+  let service: Promise<string> | undefined;
   const threads = new CliThreads();
   const actions: Record<Action, (body: string) => Promise<string>> = {
     async create() {
@@ -42,6 +44,10 @@ export default async function setUp(): Promise<() => Promise<void>> {
     cluster() {
       cluster ??= newCluster();
       return cluster;
+    },
+    service() {
+      service ??= bundleService();
+      return service;
     },
     async browser() {
       browser ??= startBrowser();

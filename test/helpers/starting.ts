@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { CHILD_ENV } from "./environment.ts";
 import type { Lifetime } from "./lifetime.ts";
+import { programOf } from "./program.ts";
 import { freePort } from "./server.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../src/process/start.ts");
 const KEY = "test-key-0123456789abcdef";
 
 /** A service that may not be ready, or never gets ready. */
@@ -25,7 +25,7 @@ export interface Starting {
 export async function startEarly(t: Lifetime, env: Record<string, string>): Promise<Starting> {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-start-"));
   const port = await freePort();
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [await programOf(env)], {
     cwd: dataDir,
     env: { ...CHILD_ENV, DATA_DIR: dataDir, PORT: `${port}`, RPC_PORT: "0", BOOTSTRAP_API_KEY: KEY, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -4,10 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
 import { createReader } from "../../src/engine/attachments/reader.ts";
 import { bomb, DOCX_HEAD, pdf, png, zipOf } from "../engine/attachments/files.ts";
-import { test } from "../helpers/fixtures.ts";
+import { test as base } from "../helpers/fixtures.ts";
+import { FROM_SOURCES } from "../helpers/program.ts";
 import { head, openRaw } from "../helpers/raw.ts";
 import type { TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
+
+/** As users start the service. */
+const test = base.extend("env", { scope: "file" }, FROM_SOURCES as Record<string, string>);
 
 const MB = 1024 * 1024;
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";

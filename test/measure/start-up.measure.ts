@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
+import { FROM_SOURCES } from "../helpers/program.ts";
 import { startService } from "../helpers/service.ts";
 import { LOADED, RECORDING } from "./loaded-modules.ts";
 
@@ -13,7 +14,7 @@ test("the service is ready within 15 s on an empty folder, and within 10 s on th
   const seconds: number[] = [];
   for (let i = 0; i < 2; i++) {
     const began = performance.now();
-    const service = await startService(t, { databaseUrl: "", dataDir });
+    const service = await startService(t, { databaseUrl: "", dataDir, env: FROM_SOURCES });
     seconds.push((performance.now() - began) / 1_000);
     assert.equal(await service.stop(), 0);
   }

@@ -17,6 +17,7 @@ import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
 import { faultEnv } from "../helpers/faults.ts";
+import { programOf } from "../helpers/program.ts";
 import { rpcFailure, transports } from "../helpers/rpc.ts";
 import { readEvents, startService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
@@ -52,7 +53,7 @@ async function postgresOf(folder: string): Promise<number | undefined> {
 /** Starts a service that is expected to exit. */
 async function start(env: Record<string, string>): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const folder = await dataFolder();
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [await programOf()], {
     cwd: folder,
     env: { ...CHILD_ENV, DATA_DIR: folder, PORT: "0", RPC_PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"],
