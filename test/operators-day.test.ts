@@ -55,5 +55,5 @@ test("docs/operators-day.md: an operator's day works as written, without SQL", a
   const checked = await run(evening ?? "");
   assert.match(checked, /^Ledger, balances, holds and usage agree\.$/m);
   assert.match(checked, /^\S+ \S+ +operator +tok_\w+ +credit\.purchase .*INV-2041/m);
-  assert.match(checked, /^\S+ \S+ +service +command line +operator_token\.replace /m);
+  assert.match(checked, /^\S+ \S+ +- +service +command line +operator_token\.replace /m);
 });

@@ -15,7 +15,6 @@ import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
 import { createGetRun, type FlushRuns } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
-import { WHOLE_SERVICE } from "./shared/audit.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { visibleKeys } from "./shared/own-keys.ts";
@@ -179,30 +178,35 @@ interface AuditRow {
   actorKind: string;
   actorId: string;
   actorName: string;
+  /** Empty: the service as a whole. */
+  workspaceId: string;
+  workspace: string;
   /** Such as `key.create`. */
   action: string;
   /** JSON text of an object. */
   details: string;
 }
 
-/**
- * Lists the audit in pages, newest first. For an operator who names no workspace, lists what concerns the service as a
- * whole.
- */
+/** Lists the audit in pages, newest first: of a workspace, or for an operator who names none, every change. */
 function listAudit(pool: Pool): ActivityAdmin["listAudit"] {
   return async ({ workspace, ...page }, actor) => {
     const size = sizeOfPage(page.pageSize);
     const [micros, last] = readPageToken(page.pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
     const isWhole = workspace === "" && actor.kind === "operator";
-    const id = isWhole ? WHOLE_SERVICE : (await findWorkspace(pool.query, actor, workspace)).id;
+    const values: unknown[] = [timeOf(micros), last ?? null, size + 1];
+    // A statement of its own for each index.
+    const of = isWhole
+      ? ""
+      : `and a.workspace_id = $${values.push((await findWorkspace(pool.query, actor, workspace)).id)}`;
     const found = await pool.query<AuditRow>(
-      `select id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,
+      `select a.id, at, actor_kind as "actorKind", actor_id as "actorId", action, details::text as details,
          coalesce((select coalesce(nullif(p.name, ''), p.email) from people p where p.id = actor_id), '')
-           as "actorName", ${microsOf("at")} as micros
-       from audit
-       where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
-       order by at desc, id desc limit $4`,
-      [id, timeOf(micros), last ?? null, size + 1],
+           as "actorName",
+         a.workspace_id as "workspaceId", coalesce(w.name, '') as workspace, ${microsOf("at")} as micros
+       from audit a left join workspaces w on w.id = a.workspace_id
+       where ($1::timestamptz is null or (at <= $1 and (at, a.id) < ($1, $2))) ${of}
+       order by at desc, a.id desc limit $3`,
+      values,
     );
     const { rows, nextPageToken } = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
     const entries = rows.map(({ id, at, actorKind, ...entry }) => ({

@@ -10,7 +10,7 @@ export function addAudit(program: Command): void {
   program
     .command("audit")
     .description("list the changes that operators, owners and the service made, newest first")
-    .argument("[workspace]", "name or identifier; an owner can omit it; for an operator, default: the whole service")
+    .argument("[workspace]", "name or identifier; an owner can omit it; for an operator, default: every change")
     .option("--limit <n>", "most changes to list", "100")
     .action(async (workspace = "", options: { limit: string }, command: Command) => {
       const limit = limitOf(options.limit);
@@ -24,14 +24,20 @@ export function addAudit(program: Command): void {
         }));
         return printJson({ entries: all });
       }
+      // An owner sees the changes of one workspace.
+      const isOfMany = workspace === "" && new Set(entries.map(({ workspaceId }) => workspaceId)).size > 1;
       const rows = entries.map((of) => [
         timeText(of.at),
+        ...(isOfMany ? [of.workspace || "-"] : []),
         wordOf(ActorKindSchema, of.actorKind),
         of.actorName ? `${of.actorName} (${of.actorId})` : of.actorId,
         of.action,
         of.details,
       ]);
-      printTable(["AT (UTC)", "WHO", "PERSON, TOKEN OR REASON", "ACTION", "DETAILS"], rows);
+      printTable(
+        ["AT (UTC)", ...(isOfMany ? ["WORKSPACE"] : []), "WHO", "PERSON, TOKEN OR REASON", "ACTION", "DETAILS"],
+        rows,
+      );
       if (hasMore) console.log(`\nThere are older changes; --limit ${limit * 10} shows more.`);
     });
 }

@@ -4,7 +4,9 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { AnswerShape, GenerationSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { Effort, FinishReason } from "../../gen/chorus/v1/generation_pb.js";
-import type { BackOffice } from "../helpers/admin.ts";
+import { recordByService } from "../../src/admin/shared/audit.ts";
+import { adminOf, type BackOffice } from "../helpers/admin.ts";
+import { testDatabase } from "../helpers/database.ts";
 import { openWithGenerations, START } from "../helpers/generations.ts";
 
 type Filter = Parameters<BackOffice["activity"]["listGenerations"]>[0];
@@ -157,4 +159,31 @@ test("returns the audit in pages, newest first", async (t) => {
     Array.from({ length: 250 }, (_, i) => `test.${249 - i}`),
   );
   assert.deepEqual((await activity.listAudit({ workspace: "two" })).entries, []);
+});
+
+test("returns every change of all workspaces and of the service to an operator who names no workspace", async (t) => {
+  const { pool } = await testDatabase(t);
+  const office = adminOf(pool);
+  await office.workspaces.createWorkspace({ name: "one" });
+  await office.workspaces.createWorkspace({ name: "two" });
+  await office.credits.purchase({ workspace: "one", amount: "5", reference: "INV-1" });
+  await office.workspaces.setTier({ workspace: "two", tier: "" });
+  const { key } = await office.keys.createKey({ workspace: "two" });
+  await office.keys.revokeKey({ id: key?.id ?? "" });
+  await recordByService(pool, "reload", "settings.reload", { changed: ["models"] });
+  const changes: [workspace: string, action: string][] = [];
+  for (let pageToken = ""; changes.length === 0 || pageToken !== ""; ) {
+    const page = await office.activity.listAudit({ pageSize: 2, pageToken });
+    changes.push(...page.entries.map(({ workspace = "", action = "" }) => [workspace, action] as [string, string]));
+    pageToken = page.nextPageToken ?? "";
+  }
+  assert.deepEqual(changes.reverse(), [
+    ["one", "workspace.create"],
+    ["two", "workspace.create"],
+    ["one", "credit.purchase"],
+    ["two", "tier.set"],
+    ["two", "key.create"],
+    ["two", "key.revoke"],
+    ["", "settings.reload"],
+  ]);
 });

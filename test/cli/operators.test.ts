@@ -26,7 +26,7 @@ test("replaces lost operator tokens, with an entry in the audit", async ({ onTes
   // The service had stored its token in DATA_DIR.
   assert.equal((await runCli(["keys", "list"], { DATA_DIR: service.dataDir })).code, 0);
   const audit = await runCli(["audit"], found);
-  assert.match(audit.stdout, /^\S+ \S+ +service +command line +operator_token\.replace +\{"id":\s?"tok_\w{16}"/m);
+  assert.match(audit.stdout, /^\S+ \S+ +- +service +command line +operator_token\.replace +\{"id":\s?"tok_\w{16}"/m);
   assert.ok(!audit.stdout.includes(token));
 });
 

@@ -56,7 +56,8 @@ async function auditOf({ rpcUrl, operatorToken }: TestService): Promise<[action:
   const client = createClient(ActivityService, transports(rpcUrl).gRPC);
   const headers = { authorization: `Bearer ${operatorToken}` };
   const { entries } = await client.listAudit({}, { headers });
-  return entries.map(({ action, details }) => [action, JSON.parse(details)] as [string, object]).reverse();
+  const ofService = entries.filter(({ workspaceId }) => workspaceId === "");
+  return ofService.map(({ action, details }) => [action, JSON.parse(details)] as [string, object]).reverse();
 }
 
 async function lastRefusal(service: TestService): Promise<string> {

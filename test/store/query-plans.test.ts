@@ -237,6 +237,9 @@ test("reads one workspace by indexes, and the partitions of the period, for quer
         .catch(() => undefined),
     ),
   ];
+  const changes = await plansOfRuns((own) => adminOf(own).activity.listAudit({ pageSize: 20 }));
+  const indexes = changes.flatMap(({ scans }) => scans.map(({ index }) => index));
+  assert.ok(indexes.includes("audit_time"), JSON.stringify(changes));
   // Postgres reads tables of a page or two completely, which is fine.
   const few = await pool.query<{ name: string }>(
     "select relname as name from pg_class where relkind = 'r' and reltuples < 1000",

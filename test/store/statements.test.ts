@@ -91,6 +91,7 @@ async function runComposed(pool: Pool): Promise<void> {
   await activity.listGenerations({ ...period, ended: timedOut, level: Effort.LOW }, owner);
   await activity.listGenerations({ ended: failed }, owner);
   await activity.listAudit({}, owner);
+  await activity.listAudit({}, { kind: "operator", id: "tok_1" });
   await credits.listLedger({ startTime, endTime }, owner);
   await alerts.listAlertDeliveries({}, owner);
   await usage.getUsage({ ...hours, groupBy: MetricsGroupBy.KEY }, owner);

@@ -5,6 +5,7 @@ import type { Loaded } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { Link } from "../parts/link.tsx";
 import { type Pager, PagerButtons } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
@@ -17,8 +18,16 @@ const ACTORS: Partial<Record<ActorKind, string>> = {
   [ActorKind.MEMBER]: "Member",
 };
 
+interface Props {
+  page: Loaded<ListAuditResponse>;
+  pager: Pager;
+  /** Address of the audit log of one workspace. With it, a column names the workspace of each change. */
+  addressOfWorkspace?: (name: string) => string;
+}
+
 /** A page of the audit log. */
-export function AuditCard({ page, pager }: { page: Loaded<ListAuditResponse>; pager: Pager }) {
+export function AuditCard({ page, pager, addressOfWorkspace }: Props) {
+  const columns = addressOfWorkspace ? withWorkspace(addressOfWorkspace) : COLUMNS;
   return (
     <Card flush>
       <Pending of={page} what="changes" skeleton={<Skeleton tall="20rem" />}>
@@ -27,7 +36,7 @@ export function AuditCard({ page, pager }: { page: Loaded<ListAuditResponse>; pa
             {entries.length === 0 ? (
               <Empty title="There are no changes yet." icon={ScrollText} />
             ) : (
-              <DataTable label="Changes" columns={COLUMNS} rows={entries} keyOf={({ id }) => id} />
+              <DataTable label="Changes" columns={columns} rows={entries} keyOf={({ id }) => id} />
             )}
             <PagerButtons pager={pager} next={nextPageToken} />
           </>
@@ -51,6 +60,15 @@ const COLUMNS: Column<AuditEntry>[] = [
   },
   { title: "Details", class: "name details-of", cell: ({ details }) => <Changes details={details} /> },
 ];
+
+function withWorkspace(addressOf: NonNullable<Props["addressOfWorkspace"]>): Column<AuditEntry>[] {
+  const [time, ...others] = COLUMNS;
+  const workspace: Column<AuditEntry> = {
+    title: "Workspace",
+    cell: ({ workspace }) => (workspace ? <Link to={addressOf(workspace)}>{workspace}</Link> : "Service"),
+  };
+  return time ? [time, workspace, ...others] : [];
+}
 
 function Changes({ details }: { details: string }) {
   const changes = changesOf(details);

@@ -22,15 +22,21 @@ export function AuditPage() {
       <PageHead
         title="Audit log"
         lead={
-          workspace ? `Changes in the workspace ${workspace}.` : "Changes of the service: tokens, sessions, settings."
+          workspace
+            ? `Changes in the workspace ${workspace}.`
+            : "Every change: in all workspaces, and of the service itself."
         }
       >
-        {workspace && <Link to={addressOf("audit")}>Whole service</Link>}
+        {workspace && <Link to={addressOf("audit")}>All changes</Link>}
         <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
           <Icon of={RefreshCw} />
         </button>
       </PageHead>
-      <AuditCard page={page} pager={pager} />
+      <AuditCard
+        page={page}
+        pager={pager}
+        {...(workspace ? {} : { addressOfWorkspace: (name) => addressOf("audit", { workspace: name }) })}
+      />
     </>
   );
 }

@@ -95,5 +95,6 @@ export const audit: MessageInitShape<typeof AuditEntrySchema>[] = CHANGES.map(
     actorId,
     action,
     details: JSON.stringify(details),
+    workspace: "acme",
   }),
 );

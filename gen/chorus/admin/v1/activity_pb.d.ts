@@ -522,7 +522,7 @@ export declare const RunSchema: GenMessage<Run>;
  */
 export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
   /**
-   * Identifier, unique in the workspace.
+   * Identifier, unique in the service.
    *
    * @generated from field: string id = 1;
    */
@@ -570,6 +570,20 @@ export declare type AuditEntry = Message<"chorus.admin.v1.AuditEntry"> & {
    * @generated from field: string actor_name = 7;
    */
   actorName: string;
+
+  /**
+   * Identifier of the workspace. Empty for what concerns the service as a whole, such as `settings.reload`.
+   *
+   * @generated from field: string workspace_id = 8;
+   */
+  workspaceId: string;
+
+  /**
+   * Current name of the workspace. Empty for what concerns the service as a whole.
+   *
+   * @generated from field: string workspace = 9;
+   */
+  workspace: string;
 };
 
 /**
@@ -585,8 +599,8 @@ export declare const AuditEntrySchema: GenMessage<AuditEntry>;
  */
 export declare type ListAuditRequest = Message<"chorus.admin.v1.ListAuditRequest"> & {
   /**
-   * Identifier or name of the workspace. Empty: for an owner the own workspace, for an operator what concerns the
-   * service as a whole, such as `settings.reload`.
+   * Identifier or name of the workspace. Empty: for an owner the own workspace, for an operator every change, in all
+   * workspaces and of the service as a whole.
    *
    * @generated from field: string workspace = 1;
    */
