@@ -164,9 +164,16 @@ test("every JSON block of the docs parses, and the model catalogues load", async
 });
 
 test("every environment variable is documented with its default", async () => {
-  const sources = ["config.ts", "learning.ts", "models.ts", "oidc.ts", "runs.ts", "settings.ts", "tracing.ts"].map(
-    (name) => readFile(join(ROOT, "src/config", name), "utf8"),
-  );
+  const sources = [
+    "config.ts",
+    "data-dir.ts",
+    "learning.ts",
+    "models.ts",
+    "oidc.ts",
+    "runs.ts",
+    "settings.ts",
+    "tracing.ts",
+  ].map((name) => readFile(join(ROOT, "src/config", name), "utf8"));
   const source = (await Promise.all(sources)).join();
   const read = [...source.matchAll(/\benv\.([A-Z_]+)|"([A-Z]+_[A-Z_]*[A-Z])"/g)].map(
     ([, member, text]) => member ?? text,
