@@ -16,14 +16,17 @@ const COMMON: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a vendor's strict mode takes a caller's JSON Schema as it is written. Every strict mode wants each object to
- * exclude further properties in so many words.
+ * Whether a vendor's strict mode takes a caller's JSON Schema as it is written. Every strict mode wants an object at
+ * the root, and each object to exclude further properties in so many words.
  * @param text a schema that the service has accepted
  */
 export function isStrictSchema(text: string, { takes, allRequired, fits }: StrictMode): boolean {
-  const all = nodes(parseJson(text));
+  const root = parseJson(text);
+  const all = nodes(root);
   const isTaken = (node: JsonNode) =>
     membersOf(node).every(([keyword, value]) => COMMON.has(keyword) || takes(keyword, value));
+  const type = member(root, "type");
+  if (type?.kind !== "scalar" || type.text !== '"object"') return false;
   return all.every((node) => isTaken(node) && (!isObjectType(node) || isClosed(node, allRequired))) && fits(all);
 }
 

@@ -2,6 +2,7 @@ import { type JsonNode, member } from "../../contract/json.ts";
 import type { Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import { ANSWER_TOOL, readError, readEvent, readWhole } from "./anthropic-reply.ts";
+import { sentTool } from "./anthropic-schema.ts";
 import {
   type Forms,
   type JsonObject,
@@ -116,10 +117,11 @@ function toolChoice({ choice, parallel }: WireTools): JsonObject {
 function toolsText(call: WireCall, forms: Forms): string {
   const { list = [] } = call.tools ?? {};
   const isMarked = isMarking(call, forms) && !marksSystem(call) && toolsLength(call) >= CACHED_FROM;
-  const tools = list.map(({ name, description, parameters, strict }, at) => {
+  const tools = list.map(({ name, strict, ...tool }, at) => {
+    const { description, schema } = sentTool(tool);
     const more = { ...(strict ? { strict } : {}), ...(isMarked && at === list.length - 1 ? CACHE_MARK : {}) };
     const head = JSON.stringify({ name, ...(description === "" ? {} : { description }), ...more });
-    return withRawMember(head, "input_schema", parameters);
+    return withRawMember(head, "input_schema", schema);
   });
   return `[${tools.join(",")}]`;
 }

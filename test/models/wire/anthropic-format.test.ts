@@ -198,3 +198,32 @@ test("takes a stop reason that every object has for an unknown one", () => {
   anthropic.readEvent('{"type":"message_delta","delta":{"stop_reason":"constructor"}}', into);
   assert.equal(into.reason, "unknown");
 });
+
+test("sends a tool whose schema Anthropic would refuse in the form that it takes, without loss", async () => {
+  const branches = '[{"required":["a"]},{"required":["b"],"properties":{"b":{"minimum":1.0}}}]';
+  const tool = (parameters: string, description = "") => ({ name: "look", description, parameters });
+  const told = `The input must also be valid against this JSON Schema: {"anyOf":${branches}}`;
+  const cases: [parameters: string, schema: string, description?: string][] = [
+    ['{"type":"object","properties":{}}', '{"type":"object","properties":{}}'],
+    ["{}", '{"type":"object"}'],
+    [
+      '{"$ref":"#/$defs/A","$defs":{"A":{"anyOf":[]}}}',
+      '{"type":"object","$ref":"#/$defs/A","$defs":{"A":{"anyOf":[]}}}',
+    ],
+    [
+      '{"properties":{"a":{"maximum":1.0}},"type":["object","null"]}',
+      '{"type":"object","properties":{"a":{"maximum":1.0}}}',
+    ],
+    [`{"type":"object","anyOf":${branches}}`, '{"type":"object"}', told],
+  ];
+  for (const [parameters, schema, description] of cases) {
+    const [body] = await sent({ tools: { list: [tool(parameters)], choice: "auto", parallel: true } });
+    assert.deepEqual(body?.tools, [
+      { name: "look", ...(description && { description }), input_schema: JSON.parse(schema) },
+    ]);
+    assert.ok(vendor.calls.at(-1)?.body.includes(`"input_schema":${schema}`), schema);
+  }
+  const list = [tool(`{"anyOf":${branches}}`, "Looks.")];
+  const [body] = await sent({ tools: { list, choice: "auto", parallel: true } });
+  assert.deepEqual(body?.tools, [{ name: "look", description: `Looks.\n\n${told}`, input_schema: { type: "object" } }]);
+});
