@@ -1,20 +1,18 @@
 import { existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Span, Tracer } from "@opentelemetry/api";
 import { Counter, Histogram } from "prom-client";
 import { LogOutput } from "../../src/telemetry/log-output.ts";
 import { CHILD_ENV } from "./environment.ts";
+import { otelApi } from "./otel-api.ts";
 import { FROM_SOURCES } from "./program.ts";
 
 /**
  * Breaks parts of a service that must not affect its requests. A test loads this file into the service's process with
  * `--import` and names the parts in `CHORUS_TEST_FAULTS`.
  */
-// The files that the service loads (src/telemetry/tracing.ts).
-const { trace }: typeof import("@opentelemetry/api") = createRequire(import.meta.url)("@opentelemetry/api");
-
+const { trace } = otelApi;
 const faults = new Set(process.env.CHORUS_TEST_FAULTS?.split(","));
 
 /** The environment of a service with these faults. */

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
@@ -9,7 +8,10 @@ import type { Model } from "../../src/models/port/model.ts";
 import { ModelError } from "../../src/models/port/model-error.ts";
 import { tracedModel } from "../../src/models/traced.ts";
 import { traceHeaders, traceRequest } from "../../src/telemetry/tracing.ts";
+import { otelApi } from "../helpers/otel-api.ts";
 import { call, collect, end, fakeModel, pieces, text, untilAborted } from "./fake-model.ts";
+
+const { context, propagation, SpanKind, SpanStatusCode, trace } = otelApi;
 
 const ENTRY: ModelEntry = {
   name: "our model",
