@@ -50,7 +50,7 @@ import { listen, listenBoth } from "../transport/socket/listen.ts";
 import { announce } from "./announce.ts";
 import { firstRun } from "./first-run.ts";
 import { checkReferee, modelsMaker } from "./models.ts";
-import { type Probes, probeLines, startProbes, vendorsOf } from "./probes.ts";
+import { type Probes, startProbes, vendorsOf, whatProbesFound } from "./probes.ts";
 import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { drainServers } from "./shutdown.ts";
@@ -72,9 +72,6 @@ interface Context {
   /** Takes what has to be stopped. */
   readonly stack: AsyncDisposableStack;
 }
-
-/** Time that the greeting waits for the first probe of the vendors, in milliseconds. */
-const PROBE_WAIT_MS = 1_500;
 
 interface ServiceParts {
   services: Services;
@@ -131,9 +128,7 @@ const start: Start = async (config, { log, errors, output }, stopping) => {
   context.reporting.soon = reports.soon;
   stack.defer(() => reports.stop());
   if (Object.keys(made.secrets).length === 0) stopping.throwIfAborted();
-  const failing = (await probes?.first(PROBE_WAIT_MS)) ?? [];
-  const canAnswer = failing.length < models().members.length;
-  const ready = { restUrl, rpcUrl, ...made, offline, canAnswer, problems: probeLines(failing) };
+  const ready = { restUrl, rpcUrl, ...made, offline, ...(await whatProbesFound(probes, models())) };
   if (primary) primary.ready(ready);
   else await announce(config, log, stack, ready);
   return stack.move();

@@ -4,9 +4,12 @@ import type { Catalogue, Probed } from "../models/catalogue.ts";
 /** Time between two probes of models that were refused, in milliseconds. */
 const AGAIN_MS = 30_000;
 
+/** Time that the greeting waits for the first probe, in milliseconds. */
+const FIRST_MS = 1_500;
+
 export interface Probes {
-  /** Resolves to what the first probe of all models has found, or after `ms` milliseconds to nothing. */
-  first(ms: number): Promise<readonly Probed[]>;
+  /** Resolves to what the first probe of all models has found, or after 1.5 s to nothing. */
+  first(): Promise<readonly Probed[]>;
   /** Probes all models, because they may have changed. */
   again(): void;
   stop(): Promise<void>;
@@ -32,7 +35,7 @@ export function startProbes(models: () => Catalogue): Probes {
 
   const running = run();
   return {
-    first: (ms) => Promise.race([found.promise, sleep(ms, [], { ref: false })]),
+    first: () => Promise.race([found.promise, sleep(FIRST_MS, [], { ref: false })]),
     again() {
       all = true;
       waiting.abort();
@@ -52,8 +55,17 @@ export function vendorsOf(models: Catalogue, canMend: boolean): "ok" | "refuse" 
   return canMend && models.mayBeMended() ? "refuse_start" : "refuse";
 }
 
-/** What the first probe has found, as sentences for the operator: what failed, and what to do. */
-export function probeLines(found: readonly Probed[]): string[] {
+/** What the greeting says of the vendors. @param probes undefined if vendors are not probed */
+export async function whatProbesFound(
+  probes: Probes | undefined,
+  { members }: Catalogue,
+): Promise<{ canAnswer: boolean; problems: string[] }> {
+  const failing = (await probes?.first()) ?? [];
+  return { canAnswer: failing.length < members.length, problems: problemsOf(failing) };
+}
+
+/** Sentences for the operator: what failed, and what to do. */
+function problemsOf(found: readonly Probed[]): string[] {
   const groups = Map.groupBy(found, ({ entry: { vendor, baseUrl }, failure: { status, code, action } }) =>
     JSON.stringify([vendor, baseUrl, status, code, action]),
   );
