@@ -1,12 +1,9 @@
 import { createHmac } from "node:crypto";
-import { createRequire } from "node:module";
 import { isIP } from "node:net";
-import type { Agent } from "undici";
 import { invalid } from "../contract/failure.ts";
 import { lookupWith, nameError, type Resolve } from "../names/resolve.ts";
+import { Agent, request } from "../names/undici.ts";
 import { isPublicAddress } from "./public-address.ts";
-
-const require = createRequire(import.meta.url);
 
 /** Longest time of an attempt, in milliseconds. */
 const TIMEOUT_MS = 10_000;
@@ -53,18 +50,12 @@ export interface WebhookOptions {
 export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Webhooks {
   const isTrusted = (host: string) => hosts.some((one) => (one.startsWith(".") ? host.endsWith(one) : host === one));
   const resolve = checked(isTrusted, (host) => (hosts.includes(host) ? own(host) : foreign(host)));
-  let agent: Agent | undefined;
-
-  /** The library is loaded with the first event, because most services send none. */
-  function open(): Agent {
-    const { Agent } = require("undici") as typeof import("undici");
-    return new Agent({
-      pipelining: 1,
-      allowH2: false,
-      keepAliveTimeout: 4_000,
-      connect: { timeout: TIMEOUT_MS, lookup: lookupWith(resolve) },
-    });
-  }
+  const agent = new Agent({
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: 4_000,
+    connect: { timeout: TIMEOUT_MS, lookup: lookupWith(resolve) },
+  });
 
   function problemOf(text: string): string | undefined {
     const url = text.length <= MAX_URL ? URL.parse(text) : null;
@@ -86,9 +77,8 @@ export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Webhook
       const problem = problemOf(url);
       if (problem) return { error: `The webhook must be ${problem}.` };
       const { origin, pathname, search } = new URL(url);
-      agent ??= open();
       try {
-        const { statusCode: status, body: answer } = await agent.request({
+        const { statusCode: status, body: answer } = await request(agent, {
           origin,
           path: pathname + search,
           method: "POST",
@@ -102,7 +92,7 @@ export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Webhook
         return { error: reasonOf(error) };
       }
     },
-    close: async () => agent?.destroy(),
+    close: () => agent.destroy(),
   };
 }
 

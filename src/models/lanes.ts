@@ -1,12 +1,8 @@
-import { createRequire } from "node:module";
-import type { Pool as UndiciPool } from "undici";
-
-/** The rest of undici, which the service does not use for models, would take 60 ms more of each start. */
-const Pool: typeof UndiciPool = createRequire(import.meta.url)("undici/lib/dispatcher/pool.js");
+import { Pool, type PoolOptions } from "../names/undici.ts";
 
 /** Some connections to one server, and the number of requests that use them. */
 export interface Lane {
-  readonly pool: UndiciPool;
+  readonly pool: Pool;
   running: number;
 }
 
@@ -19,11 +15,11 @@ const LANE_REQUESTS = 32;
  * requests one after the other share a connection.
  */
 export class Lanes {
-  readonly #options: UndiciPool.Options;
+  readonly #options: PoolOptions;
   readonly #lanes = new Map<string, Lane[]>();
   #isClosed = false;
 
-  constructor(options: UndiciPool.Options) {
+  constructor(options: PoolOptions) {
     this.#options = options;
   }
 

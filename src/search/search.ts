@@ -1,14 +1,12 @@
-import { createRequire } from "node:module";
 import type { LookupFunction } from "node:net";
-import type { Agent, Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { LinkedAbort, pause, type Signal } from "../concurrency/abort.ts";
 import { Breaker, type BreakerOptions, type Requester } from "../concurrency/breaker.ts";
 import type { SearchConfig } from "../config/search.ts";
+import { Agent, request } from "../names/undici.ts";
 import { type Backend, createBackend, type SearchRequest } from "./backends.ts";
 import { type SearchResult, tidy } from "./results.ts";
 import { SearchError } from "./search-error.ts";
-
-const require = createRequire(import.meta.url);
 
 export interface Search {
   /**
@@ -47,8 +45,6 @@ export function createSearch(config: SearchConfig | undefined, options: SearchOp
   const { timeoutMs, results } = config;
   const backend = createBackend(config);
   const breaker = new Breaker(options.breaker);
-  // Loaded here, because most services have no search.
-  const { Agent } = require("undici") as typeof import("undici");
   // The agent follows no redirects, because they would send the query and the key to another host.
   const agent = new Agent({
     connections: CONNECTIONS,
@@ -114,7 +110,7 @@ async function send(
   let response: Dispatcher.ResponseData;
   let text: string | undefined;
   try {
-    response = await agent.request({
+    response = await request(agent, {
       origin,
       path: pathname + search,
       method,
