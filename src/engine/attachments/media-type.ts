@@ -1,3 +1,4 @@
+import { fileTypeFromBuffer } from "file-type";
 import { Unreadable } from "./attachment.ts";
 
 /** Bytes that are examined: enough for the signature of every type. */
@@ -5,7 +6,6 @@ const EXAMINED = 4100;
 
 /** The type by the signature of the file, such as `image/png`; undefined for text and unknown types. */
 export async function detectedType(bytes: Uint8Array): Promise<string | undefined> {
-  const { fileTypeFromBuffer } = await import("file-type");
   return (await fileTypeFromBuffer(bytes.subarray(0, EXAMINED)))?.mime;
 }
 

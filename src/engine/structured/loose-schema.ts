@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
-import { type Context, createContext, Script } from "node:vm";
+import { createContext, Script } from "node:vm";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { Failure } from "../../contract/failure.ts";
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { checkSchema } from "./check-schema.ts";
@@ -23,8 +23,6 @@ const CHECK_MS = 20;
 const MAX_LENGTH = 32_768;
 /** Most schemas that are kept, and most text of them, in UTF-16 units. */
 const KEPT = { schemas: 512, length: 1_048_576 };
-
-const require = createRequire(import.meta.url);
 
 const kept = new Map<string, LooseSchema>();
 let keptLength = 0;
@@ -64,7 +62,6 @@ function read(text: string): LooseSchema {
     if (!(error instanceof Failure)) throw error;
   }
   if (text.length > MAX_LENGTH) return { exact: undefined, validate: isObject, gap: "it is too large" };
-  const { Ajv2020 } = loadAjv();
   const ajv = new Ajv2020({
     ...{ strict: false, validateSchema: false, validateFormats: false },
     ...{ ownProperties: true, inlineRefs: false, logger: false },
@@ -81,11 +78,6 @@ function read(text: string): LooseSchema {
   } catch {
     return { exact: undefined, validate: isObject, gap: "it is no schema of JSON Schema 2020-12" };
   }
-}
-
-/** Loads the library with the first such schema. */
-function loadAjv(): typeof import("ajv/dist/2020.js") {
-  return require("ajv/dist/2020.js");
 }
 
 function isObject(answer: string): ReturnType<Validator> {
@@ -131,7 +123,7 @@ function first<T>(items: readonly T[], find: (item: T) => string | undefined): s
   return undefined;
 }
 
-let scope: Context | undefined;
+const scope = createContext({ run: () => {} });
 const script = new Script("run()");
 
 /**
@@ -140,7 +132,6 @@ const script = new Script("run()");
  * @throws Error when the time is up
  */
 function within<T>(ms: number, run: () => T): T {
-  scope ??= createContext({});
   scope.run = run;
   return script.runInContext(scope, { timeout: ms });
 }

@@ -1,5 +1,4 @@
-import { createRequire } from "node:module";
-import type { ErrorObject, ValidateFunction } from "ajv";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { toDouble } from "./decimal.ts";
 import { exactErrors } from "./exact.ts";
@@ -21,8 +20,6 @@ export interface Validators {
 const MAX_CACHED_LENGTH = 1_048_576;
 
 const MAX_ERRORS = 10;
-
-const require = createRequire(import.meta.url);
 
 /**
  * Compiles a validator for each schema and caches it. The least recently used are evicted.
@@ -54,7 +51,6 @@ function compile(schemaText: string): Validator {
   const schema = parseJson(schemaText);
   // A new instance for each schema, because ajv keeps every schema that it has compiled. The optimizer doubles the
   // time to compile and gains nothing for a schema that is used a few times.
-  const { Ajv } = loadAjv();
   const ajv = new Ajv({
     allErrors: true,
     strict: false,
@@ -65,11 +61,6 @@ function compile(schemaText: string): Validator {
   const numbers: Numbers = { exact: true };
   const validate = ajv.compile(toAjvSchema(schema, numbers));
   return (text) => check(text, schema, validate, numbers.exact);
-}
-
-/** Loads the library with the first schema: a start of the service would take 50 ms more for it. */
-function loadAjv(): typeof import("ajv") {
-  return require("ajv");
 }
 
 function check(
