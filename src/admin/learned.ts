@@ -1,22 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { LearnedAbilitySchema, OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
-import { Failure, invalid } from "../contract/failure.ts";
+import { invalid } from "../contract/failure.ts";
 import { ABILITIES, type Ability } from "../contract/terms.ts";
-import { type Duel, type Learning, readDuels } from "../learning/knowledge.ts";
+import { type Duel, readDuels } from "../learning/knowledge.ts";
 import { summarise } from "../learning/summary.ts";
 import type { Member } from "../models/catalogue.ts";
 import type { Pool } from "../store/pool.ts";
+import { type ModelsInUse, unknownModel } from "./models-in-use.ts";
 import type { Admin } from "./shared/admin.ts";
 import { record, WHOLE_SERVICE } from "./shared/audit.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;
-
-/** The models that requests use now. */
-export interface ModelsInUse {
-  members(): readonly Member[];
-  /** Undefined: learning is off. */
-  readonly learning: Pick<Learning, "refresh"> | undefined;
-}
 
 /** Lists what has been learned, also while learning is off. */
 export function listLearned(pool: Pool, { members, learning }: ModelsInUse): OperationsAdmin["listLearned"] {
@@ -63,7 +57,7 @@ export function resetLearned(pool: Pool, { members, learning }: ModelsInUse): Op
         [model, ability],
       );
       if (rows.length === 0 && model !== "" && !members().some(({ name }) => name === model)) {
-        throw new Failure("unknown_entity", { field: "model", message: "The catalogue has no model with this name." });
+        throw unknownModel();
       }
       const sum = rows.reduce((total, row) => total + row.graded, 0n);
       const details = { ...(model ? { model } : {}), ...(ability ? { ability } : {}), graded: Number(sum) };

@@ -2,7 +2,6 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type GrantsStateSchema,
-  type ModelFailureSchema,
   ModelHealth,
   type ModelStateSchema,
   type OperationsService,
@@ -13,11 +12,13 @@ import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { numberOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
-import { listLearned, type ModelsInUse, resetLearned } from "./learned.ts";
+import { listLearned, resetLearned } from "./learned.ts";
+import type { ModelsInUse } from "./models-in-use.ts";
 import { type Replica, readReplicas } from "./replicas.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
+import { failureMessage, testModel } from "./test-model.ts";
 import { COLUMNS, type WorkspaceRow, workspaceMessage } from "./workspaces/workspace.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;
@@ -35,6 +36,7 @@ export function createOperationsAdmin(pool: Pool, models: ModelsInUse): Operatio
       const byName = Map.groupBy(reports, ({ model }) => model);
       return { models: [...byName.values()].map((of) => modelMessage(of, all)) };
     },
+    testModel: testModel(pool, models),
     listLearned: listLearned(pool, models),
     resetLearned: resetLearned(pool, models),
     listReplicas: listReplicas(pool),
@@ -73,14 +75,6 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
     unexpectedVersion: served?.isUnexpected ?? false,
     ...(last ? { lastFailure: failureMessage(last, sum(failures.map(({ count }) => count))) } : {}),
   };
-}
-
-function failureMessage(
-  { at, ...last }: NonNullable<ModelReport["failure"]>,
-  count: number,
-): MessageInitShape<typeof ModelFailureSchema> {
-  // A replica of an earlier version reports no count.
-  return { ...last, at: timestampFromDate(new Date(at)), count: BigInt(count || 1) };
 }
 
 /** What decides on the health of a model. */

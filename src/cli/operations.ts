@@ -13,6 +13,7 @@ import { operatorClient } from "./clients.ts";
 import { show } from "./command.ts";
 import { addResetLearned, printLearned } from "./learned.ts";
 import { agoText, grouped, number, printTable, safe, timeText } from "./print.ts";
+import { addTest, saidText } from "./test-model.ts";
 
 const MODEL = [
   ...["MODEL", "ANSWERED AS", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED"],
@@ -37,6 +38,7 @@ export function addModels(program: Command): void {
         for (const line of advice(models)) console.log(safe(`\n${line}`));
       });
     });
+  addTest(models);
   addResetLearned(models);
 }
 
@@ -72,9 +74,8 @@ function advice(models: readonly ModelState[]): string[] {
   const refused = models.filter(({ lastFailure }) => lastFailure?.needsOperator);
   const groups = Map.groupBy(refused, ({ lastFailure }) => `${lastFailure?.message}|${lastFailure?.action}`);
   return [...groups.values()].map((group) => {
-    const { message = "", action = "" } = group[0]?.lastFailure ?? {};
-    const said = message && ` The vendor says: ${message}.`;
-    return `${group.map(({ name }) => name).join(", ")}: waiting does not help.${said} ${action}`;
+    const names = group.map(({ name }) => name).join(", ");
+    return `${names}: waiting does not help.${saidText(group[0]?.lastFailure)}`;
   });
 }
 

@@ -1,4 +1,5 @@
 import type { ModelEntry } from "./port/entry.ts";
+import type { ModelError } from "./port/model-error.ts";
 
 /** What the operator should do about a failure that waiting does not mend. */
 export function adviceFor(
@@ -11,4 +12,20 @@ export function adviceFor(
   if (status === 403) return `Allow the account of ${key} to use ${model} at the vendor, or set another key.`;
   if (apiKeyEnv === undefined) return 'Name the variable of a key as "api_key_env" in the catalogue, and set it.';
   return `Set a valid ${key}, then start again.`;
+}
+
+/** What the operator should do about a failed test call. @param isLate whether there was no answer in time */
+export function testAdvice(entry: ModelEntry, error: ModelError, isLate: boolean): string {
+  const { status, vendorCode, kind, needsOperator, refusal } = error;
+  if (isLate) return "Test it again. A local model may still be loading; other models answer meanwhile.";
+  if (needsOperator) return adviceFor(entry, status);
+  if (refusal !== undefined) return "The service did not send the call, because it is busy. Test it again later.";
+  if (kind === "refused") return "The model takes calls, but refused this prompt. Test it again.";
+  if (status === undefined) {
+    if (vendorCode === undefined) return "Test it again. If it fails again, see the log of the service.";
+    return "Start the server of the model, or correct its address in the catalogue.";
+  }
+  if (status === 429) return "Wait, then test it again, or let the vendor raise the limit of the account.";
+  if (status >= 500) return "Wait, then test it again; the vendor's status page may say more.";
+  return "Compare the entry of the model in the catalogue with the vendor's documentation.";
 }

@@ -16,6 +16,7 @@ import { probeAll } from "./probe.ts";
 import { publishedOf } from "./published.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
 import { Served, type ServedVersion } from "./served.ts";
+import { type Tested, testCall } from "./test-call.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
 import { baseAddress, createVendorModel } from "./vendor.ts";
@@ -97,6 +98,8 @@ export interface Catalogue {
    * @returns the models that failed
    */
   probe(stop: AbortSignal, options: { onlyRefused: boolean }): Promise<readonly Probed[]>;
+  /** Sends a model a test call; undefined for an unknown model. */
+  test(model: string): Promise<Tested | undefined>;
   /** Closes all connections to vendors; running calls fail. */
   close(): Promise<void>;
 }
@@ -105,23 +108,14 @@ export interface Catalogue {
 export function createCatalogue(
   entries: readonly ModelEntry[],
   timeouts: ModelTimeouts,
-  {
-    connections: max = 8_192,
-    names,
-    onCall,
-    onVersion,
-    onFailure,
-    onTurn,
-    onRefusal,
-    errors = createInternalErrors(),
-  }: CatalogueOptions = {},
+  { connections: max = 8_192, names, errors = createInternalErrors(), ...on }: CatalogueOptions = {},
 ): Catalogue {
   const http = createHttpClient({ connectMs: timeouts.connectMs, lookup: names && lookupWith(names.resolve) });
   for (const entry of entries) if (entry.vendor !== "offline") names?.prepare(hostOf(entry));
   const connections = shareConnections(max);
   const loads: (() => ModelState)[] = [];
-  const served = new Served(entries, onVersion);
-  const failures = new Failures(onFailure, onTurn);
+  const served = new Served(entries, on.onVersion);
+  const failures = new Failures(on.onFailure, on.onTurn);
   const members = entries.map((entry): Member => {
     const latency = createLatency();
     const published = publishedOf(entry.model);
@@ -131,7 +125,7 @@ export function createCatalogue(
         const record = callRecord(entry, end, served.priceOf(entry, end.version));
         // The request's own costs first: they are kept if `onCall` throws.
         end.call.onUsed?.(record);
-        onCall?.(record);
+        on.onCall?.(record);
         if (end.version !== undefined) served.note(entry, end.version);
         failures.note(entry, end);
       });
@@ -145,7 +139,7 @@ export function createCatalogue(
     }));
     const options: ResilientOptions = {
       ...{ timeouts, breaker, onEnd },
-      onRefusal: (refusal) => errors.guard("model_call", () => onRefusal?.(entry.name, refusal)),
+      onRefusal: (refusal) => errors.guard("model_call", () => on.onRefusal?.(entry.name, refusal)),
       ...(entry.vendor === "offline" ? {} : { limit }),
     };
     return {
@@ -169,6 +163,11 @@ export function createCatalogue(
     fingerprintOf: served.fingerprintOf,
     load: () => loads.map((read) => read()),
     ...vendorChecks(entries, http, failures),
+    async test(name) {
+      const at = entries.findIndex((one) => one.name === name);
+      const [entry, member] = [entries[at], members[at]];
+      return entry && member && testCall(entry, member.model);
+    },
     close: http.close,
   };
 }

@@ -120,7 +120,10 @@ function failureOf(entry: ModelEntry, error: ModelError, at: number, count: numb
 const MIN_KEY = 6;
 
 /** The code of a failure if it can quote neither a prompt nor the key. Some servers quote whatever they refuse. */
-export function codeOf({ apiKey = "" }: Pick<ModelEntry, "apiKey">, { safeCode }: ModelError): string | undefined {
+export function codeOf(
+  { apiKey = "" }: Pick<ModelEntry, "apiKey">,
+  { safeCode }: Pick<ModelError, "safeCode">,
+): string | undefined {
   if (safeCode === undefined) return undefined;
   const quotesKey = apiKey.includes(safeCode) || (apiKey.length >= MIN_KEY && safeCode.includes(apiKey));
   return quotesKey ? undefined : safeCode;

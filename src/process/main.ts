@@ -172,6 +172,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     deadlines,
     levels,
   });
+  const models = () => generation().engine.models;
   const authenticator = createAuthenticator(requests, Date.now, notifications);
   const admin = createAdminServices({
     pool: maintenance,
@@ -179,14 +180,17 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     keyCache: authenticator,
     telemetry,
     rates: () => generation().rates,
-    models: { members: () => generation().engine.models.members, learning },
+    models: {
+      members: () => models().members,
+      test: (name) => models().test(name),
+      learning,
+    },
     checkUrl: startAlerts(context, store).checkUrl,
     report: admission.report,
     oidc: config.oidc && { config: config.oidc, log: context.log },
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
     flushRuns: async () => runs?.flush(),
   });
-  const models = () => generation().engine.models;
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
   const vendors = () => vendorsOf(models(), probes !== undefined && !hasAnswered());
   const services = createServices({ generation, inFlight, authenticator, admin, isServing, vendors, shedder });

@@ -10,10 +10,12 @@ import {
   type WorkspaceState,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitName, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { openPool } from "../../src/store/pool.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { rpcFailure } from "../helpers/rpc.ts";
 import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
+import type { Reply } from "../helpers/vendors.ts";
 
 const test = base.extend("operator", ({ service: { rpcUrl, operatorToken } }) => {
   const as = (token: string) => {
@@ -65,6 +67,69 @@ test("shows what a vendor says has answered, if the catalogue expects another mo
   const answered = (await models()).find(({ servedVersion }) => servedVersion !== "");
   assert.ok(answered?.unexpectedVersion);
   assert.match(service.output(), /another model answers/);
+});
+
+test("tests a model: time, tokens and who answers, or why not and what to do", async ({
+  vendor,
+  database,
+  operator,
+}) => {
+  const { operations } = operator;
+  vendor.reply({ text: "OK", version: "gpt-4o-2024-08-06", usage: { input: 14, output: 2 } });
+  const works = await operations.testModel({ model: "openai-fast" });
+  assert.deepEqual([works.answered, works.failure, works.servedVersion], [true, undefined, "gpt-4o-2024-08-06"]);
+  assert.deepEqual([works.inputTokens, works.outputTokens], [14n, 2n]);
+  assert.ok(works.durationMs >= 0 && works.durationMs < 30_000);
+  assert.equal(vendor.calls.length, 1);
+
+  const failing = async (script: Reply) => {
+    vendor.always(script);
+    const { answered, failure } = await operations.testModel({ model: "openai-fast" });
+    assert.equal(answered, false);
+    assert.ok(failure?.at && failure.count === 1n);
+    return [failure.status, failure.code, failure.message, failure.needsOperator, failure.action];
+  };
+  const error = { message: "Incorrect API key provided: vendor-secret. See our site.", code: "invalid_api_key" };
+  assert.deepEqual(await failing({ status: 401, error }), [
+    ...[401, "invalid_api_key", "Incorrect API key provided", true],
+    "Set a valid OPENAI_API_KEY, then start again.",
+  ]);
+  const quoted = { message: "What is vendor-secret?", code: "vendor-secret" };
+  assert.deepEqual(await failing({ status: 400, error: quoted }), [
+    ...[400, "", "", false],
+    "Compare the entry of the model in the catalogue with the vendor's documentation.",
+  ]);
+  const [status, , , needsOperator, action] = await failing({ status: 500, error: { code: "server_error" } });
+  assert.deepEqual([status, needsOperator], [500, false]);
+  assert.match(String(action), /^Wait, then test it again/);
+
+  const { detail } = await rpcFailure(operations.testModel({ model: "nobody" }));
+  assert.deepEqual([detail?.code, detail?.field], ["not_found", "model"]);
+  const pool = openPool(database.url, { max: 1 });
+  const entries = await pool.query<{ details: object }>(
+    "select details from audit where action = 'models.test' order by id",
+  );
+  await pool.end();
+  assert.deepEqual(
+    entries.map(({ details }) => details),
+    [
+      { model: "openai-fast", answered: true },
+      { model: "openai-fast", answered: false, status: 401, code: "invalid_api_key" },
+      { model: "openai-fast", answered: false, status: 400 },
+      { model: "openai-fast", answered: false, status: 500, code: "server_error" },
+    ],
+  );
+});
+
+test("a test that succeeds brings back a model that failed", async ({ service, vendor, operator: { operations } }) => {
+  const health = async () =>
+    (await operations.listModels({})).models.find(({ name }) => name === "openai-fast")?.health;
+  vendor.always({ status: 401, error: { code: "invalid_api_key" } });
+  await service.post("/v1/generate", { prompt: "hello", effort: "low" });
+  await until(async () => (await health()) === ModelHealth.DOWN);
+  vendor.always({});
+  assert.equal((await operations.testModel({ model: "openai-fast" })).answered, true);
+  await until(async () => (await health()) !== ModelHealth.DOWN);
 });
 
 test("lists the replicas that run, until they stop", async ({ service, t, operator: { operations } }) => {
@@ -148,7 +213,12 @@ test("lists workspaces with use and what stops them, in pages", async ({ service
 test("refuses owners", async ({ operator }) => {
   const { token } = await operator.workspaces.createOwnerToken({ workspace: "default" });
   const { operations } = operator.as(token);
-  const calls = [operations.listModels({}), operations.listReplicas({}), operations.listWorkspaceStates({})];
+  const calls = [
+    operations.listModels({}),
+    operations.testModel({ model: "openai-fast" }),
+    operations.listReplicas({}),
+    operations.listWorkspaceStates({}),
+  ];
   for (const { detail } of await Promise.all(calls.map((call) => rpcFailure(call))))
     assert.equal(detail?.code, "missing_scope");
 });

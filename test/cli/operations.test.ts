@@ -6,6 +6,7 @@ import { runCli } from "../helpers/cli.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
 import { startService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
+import { startVendor } from "../helpers/vendors.ts";
 
 const test = base.extend("env", { scope: "file" }, OFFLINE);
 
@@ -33,6 +34,34 @@ test("shows models and replicas", async ({ service }) => {
     held_credits: "0",
     concurrent_requests: "0",
   });
+});
+
+test("tests a model", async ({ service }) => {
+  const env = { DATA_DIR: service.dataDir };
+  const works = await runCli(["models", "test", "offline-fast"], env);
+  assert.match(works.stdout, /^offline-fast answers: \d+ ms, \d+ \+ \d+ tokens\n$/);
+  assert.equal(works.code, 0);
+  const unknown = await runCli(["models", "test", "nobody"], env);
+  assert.match(unknown.stderr, /no model with this name/);
+  assert.equal(unknown.code, 1);
+});
+
+test("a test says why a model does not answer, with exit code 1", async ({ onTestFinished }) => {
+  const t = { onTestFinished };
+  const vendor = await startVendor("openai", { status: 402, error: { message: "Payment required", code: "no_money" } });
+  onTestFinished(() => vendor.close());
+  const service = await startService(t, { env: vendor.env });
+  const env = { DATA_DIR: service.dataDir };
+  const { stdout, code } = await runCli(["models", "test", "openai-strong"], env);
+  assert.match(
+    stdout,
+    /^openai-strong does not answer: 402 no_money, \d+ ms\. The vendor says: Payment required\. Add credit .*_API_KEY/,
+  );
+  assert.equal(code, 1);
+  const { failure } = JSON.parse((await runCli(["models", "test", "openai-strong", "--json"], env)).stdout);
+  assert.deepEqual([failure.status, failure.code, failure.needs_operator], [402, "no_money", true]);
+  const list = await runCli(["audit"], env);
+  assert.match(list.stdout, /models\.test/);
 });
 
 test("shows use and what stops a workspace", async ({ service }) => {

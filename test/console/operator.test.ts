@@ -142,6 +142,39 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await page.context().close();
   });
 
+  test("test a model, and say why it does not answer", async ({ console: { open, service, vendor, problems } }) => {
+    for (const width of [390, 1280]) {
+      const page = await open("/console/operator/models", { viewport: { width, height: 800 } });
+      await page.context().addInitScript(AXE);
+      await page.reload();
+      await enter(page, service.operatorToken);
+      const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+      vendor.always(async () => {
+        await mayAnswer;
+        return { text: "OK", usage: { input: 14, output: 2 } };
+      });
+      await page.getByRole("button", { name: "Test openai-fast" }).click();
+      const dialog = page.getByRole("dialog", { name: "Test openai-fast" });
+      await dialog.getByText("The model is asked for one word.").waitFor();
+      answer();
+      await dialog.getByText("It answers", { exact: true }).waitFor();
+      await dialog.getByText("14 in, 2 out").waitFor();
+      await assertAccessible(page, "A model that answers");
+      vendor.always({ status: 403, error: { message: "Permission denied for hunter2", code: "denied" } });
+      await dialog.getByRole("button", { name: "Test again" }).click();
+      await dialog.getByText("It does not answer: 403 denied.").waitFor();
+      await dialog.getByText("The vendor says: Permission denied.").waitFor();
+      await dialog.getByText(/^Allow the account of OPENAI_API_KEY to use /).waitFor();
+      assert.equal(await page.getByText("hunter2").count(), 0);
+      await assertAccessible(page, "A model that does not answer");
+      await dialog.getByRole("button", { name: "Done" }).click();
+      await dialog.waitFor({ state: "detached" });
+      vendor.always({});
+      await page.context().close();
+    }
+    assert.deepEqual(problems, []);
+  });
+
   test("pass axe-core in light and dark, and fit a narrow screen", async ({ console: { open, service } }) => {
     const answer = await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" });
     const { id } = (await answer.json()) as { id: string };

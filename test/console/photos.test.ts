@@ -121,6 +121,13 @@ const STATES: Record<string, Scene> = {
     path: "/console/operator",
     act: (page) => page.getByRole("button", { name: "globex" }).click(),
   },
+  "operator-test": {
+    path: "/console/operator/models",
+    act: async (page) => {
+      await page.getByRole("button", { name: "Test gemini-3-pro" }).click();
+      await page.getByText(/^It does not answer/).waitFor();
+    },
+  },
   "operator-audit": { path: "/console/operator/audit" },
   "sign-in-provider": { path: "/console", signedIn: false, isPerson: true, act: findProvider },
   "operator-sign-in": { path: "/console/operator", signedIn: false },

@@ -30,6 +30,7 @@ function engineOf(fast: Says[], strong: Says[]) {
     isRefused: () => false,
     mayBeMended: () => false,
     probe: async () => [],
+    test: async () => undefined,
     close: async () => {},
   };
   return {

@@ -1,4 +1,5 @@
 import { Boxes, RefreshCw } from "lucide";
+import { useState } from "preact/hooks";
 import { type ModelFailure, ModelHealth, type ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { ago, count, duration, roundAmount } from "../format.ts";
 import { useLoad } from "../load.ts";
@@ -11,6 +12,7 @@ import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { LearnedCard } from "./learned.tsx";
 import { operations } from "./rpc.ts";
+import { TestDialog } from "./test-model.tsx";
 
 const EVERY_MS = 10_000;
 
@@ -24,6 +26,23 @@ const HEALTH: Partial<Record<ModelHealth, readonly [text: string, tone: string]>
 /** Shows the models of the catalogue, from what the replicas report. */
 export function ModelsPage() {
   const list = useLoad((signal) => operations.listModels({}, { signal }), "models", EVERY_MS);
+  const [tested, setTested] = useState<string>();
+  const columns = [
+    ...COLUMNS,
+    {
+      title: "",
+      class: "actions",
+      cell: ({ name }: ModelState) => (
+        <button type="button" class="small" aria-label={`Test ${name}`} onClick={() => setTested(name)}>
+          Test
+        </button>
+      ),
+    },
+  ];
+  const close = () => {
+    setTested(undefined);
+    list.reload();
+  };
   return (
     <>
       <PageHead title="Models" lead="Calls of the last 15 minutes, over all replicas.">
@@ -39,20 +58,27 @@ export function ModelsPage() {
                 <p>Replicas report every ten seconds.</p>
               </Empty>
             ) : (
-              <DataTable label="Models" columns={COLUMNS} rows={models} keyOf={({ name }) => name} />
+              <DataTable label="Models" columns={columns} rows={models} keyOf={({ name }) => name} />
             )
           }
         </Pending>
       </Card>
       <LearnedCard everyMs={EVERY_MS} />
+      {tested !== undefined && <TestDialog model={tested} close={close} />}
     </>
   );
 }
 
 const COLUMNS: Column<ModelState>[] = [
   { title: "Model", cell: (of) => <Name of={of} /> },
-  { title: "Tier", cell: ({ tier }) => tier },
-  { title: "Vendor", cell: ({ vendor }) => vendor },
+  {
+    title: "Tier",
+    cell: ({ tier, vendor }) => (
+      <div>
+        {tier} <div class="soft small">{vendor}</div>
+      </div>
+    ),
+  },
   { title: "Health", class: ({ lastFailure }) => (lastFailure ? "why" : ""), cell: (of) => <Health of={of} /> },
   { title: "Calls", figure: true, cell: ({ calls }) => count(calls) },
   { title: "Share", figure: true, cell: ({ shareOfCalls }) => percent(shareOfCalls) },
@@ -61,8 +87,7 @@ const COLUMNS: Column<ModelState>[] = [
     figure: true,
     cell: ({ calls, failedCalls }) => percent(calls === 0n ? 0 : Number(failedCalls) / Number(calls)),
   },
-  { title: "First text", figure: true, cell: ({ firstTextP50Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
-  { title: "p95", figure: true, cell: ({ firstTextP95Ms: ms }) => (ms === undefined ? "" : duration(ms)) },
+  { title: "First text", figure: true, cell: (of) => <FirstText of={of} /> },
   { title: "Cost, USD", figure: true, cell: ({ costUsd }) => roundAmount(costUsd) },
   { title: "Running", figure: true, cell: ({ running }) => count(running) },
 ];
@@ -95,6 +120,15 @@ function Health({ of }: { of: ModelState }) {
         </span>
       )}
       {of.lastFailure && <LastFailure of={of.lastFailure} />}
+    </div>
+  );
+}
+
+function FirstText({ of: { firstTextP50Ms: median, firstTextP95Ms: p95 } }: { of: ModelState }) {
+  if (median === undefined) return null;
+  return (
+    <div>
+      {duration(median)} {p95 !== undefined && <div class="soft small">95 %: {duration(p95)}</div>}
     </div>
   );
 }

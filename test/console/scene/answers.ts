@@ -57,6 +57,7 @@ export const USED: Answers = new Map([
   unary(CreditService.method.listLedger, () => ({ entries: account.ledger, nextPageToken: "more" })),
   unary(OperationsService.method.listWorkspaceStates, () => ({ workspaces: service.workspaces })),
   unary(OperationsService.method.listModels, () => ({ models: service.models })),
+  unary(OperationsService.method.testModel, () => service.tested),
   unary(OperationsService.method.listLearned, () => ({ on: true, abilities: service.learned })),
   unary(OperationsService.method.listReplicas, () => ({ replicas: service.replicas })),
   unary(GenerationService.method.recordOutcome, ({ id, correct }) => ({

@@ -4,6 +4,7 @@ import {
   ModelHealth,
   type ModelStateSchema,
   type ReplicaStateSchema,
+  type TestModelResponseSchema,
   WorkspaceCondition,
   type WorkspaceStateSchema,
 } from "../../../gen/chorus/admin/v1/operations_pb.js";
@@ -66,6 +67,20 @@ export const models: MessageInitShape<typeof ModelStateSchema>[] = [
   },
   { name: "local-llama", vendor: "openai", tier: "fast", health: ModelHealth.UNUSED, replicas: 2 },
 ];
+
+/** A test of a model that its vendor refuses. */
+export const tested: MessageInitShape<typeof TestModelResponseSchema> = {
+  durationMs: 188,
+  failure: {
+    at: ago(0),
+    status: 401,
+    code: "invalid_api_key",
+    message: "Incorrect API key provided",
+    needsOperator: true,
+    count: 1n,
+    action: "Set a valid GEMINI_API_KEY, then start again.",
+  },
+};
 
 const learnedModel = (name: string, accuracy: number, wins: bigint, losses: bigint) => ({
   name,

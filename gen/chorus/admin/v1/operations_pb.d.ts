@@ -40,7 +40,7 @@ export declare type ModelFailure = Message<"chorus.admin.v1.ModelFailure"> & {
   code: string;
 
   /**
-   * The known words of what the vendor says, at most 200 characters. Only with `needs_operator`.
+   * The known words of what the vendor says, at most 200 characters. Empty if there are none.
    *
    * @generated from field: string message = 4;
    */
@@ -61,7 +61,7 @@ export declare type ModelFailure = Message<"chorus.admin.v1.ModelFailure"> & {
   count: bigint;
 
   /**
-   * What to do, as a sentence. Only with `needs_operator`.
+   * What to do, as a sentence. Only with `needs_operator`, or from a test.
    *
    * @generated from field: string action = 7;
    */
@@ -247,6 +247,88 @@ export declare type ListModelsResponse = Message<"chorus.admin.v1.ListModelsResp
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export declare const ListModelsResponseSchema: GenMessage<ListModelsResponse>;
+
+/**
+ * Selects the model to test.
+ *
+ * @generated from message chorus.admin.v1.TestModelRequest
+ */
+export declare type TestModelRequest = Message<"chorus.admin.v1.TestModelRequest"> & {
+  /**
+   * Name in the catalogue.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.TestModelRequest.
+ * Use `create(TestModelRequestSchema)` to create a new message.
+ */
+export declare const TestModelRequestSchema: GenMessage<TestModelRequest>;
+
+/**
+ * What has come of the test.
+ *
+ * @generated from message chorus.admin.v1.TestModelResponse
+ */
+export declare type TestModelResponse = Message<"chorus.admin.v1.TestModelResponse"> & {
+  /**
+   * Whether the model has answered.
+   *
+   * @generated from field: bool answered = 1;
+   */
+  answered: boolean;
+
+  /**
+   * Time to the whole answer, or to the last failure, in milliseconds, retries included.
+   *
+   * @generated from field: int32 duration_ms = 2;
+   */
+  durationMs: number;
+
+  /**
+   * What has answered, as the vendor names it. Empty if it names nothing.
+   *
+   * @generated from field: string served_version = 3;
+   */
+  servedVersion: string;
+
+  /**
+   * Tokens of the prompt that the vendor reports, 0 to 1,000,000,000.
+   *
+   * @generated from field: int64 input_tokens = 4;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Tokens of the answer that the vendor reports, thinking included, 0 to 1,000,000,000.
+   *
+   * @generated from field: int64 output_tokens = 5;
+   */
+  outputTokens: bigint;
+
+  /**
+   * Cost in USD, by the prices of the catalogue. Not set if there is no price, or the vendor has refused the call.
+   *
+   * @generated from field: optional double cost_usd = 6;
+   */
+  costUsd?: number | undefined;
+
+  /**
+   * Why it has not answered, and what to do. Not set if it has.
+   *
+   * @generated from field: optional chorus.admin.v1.ModelFailure failure = 7;
+   */
+  failure?: ModelFailure | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.TestModelResponse.
+ * Use `create(TestModelResponseSchema)` to create a new message.
+ */
+export declare const TestModelResponseSchema: GenMessage<TestModelResponse>;
 
 /**
  * What has been learned of a model for an ability.
@@ -907,6 +989,18 @@ export declare const OperationsService: GenService<{
     methodKind: "unary";
     input: typeof ListModelsRequestSchema;
     output: typeof ListModelsResponseSchema;
+  },
+  /**
+   * Sends a short prompt to a model, also while it is not called because it failed, and says whether it answers within
+   * 30 seconds. The vendor bills it. The replica that gets the call sends it, and the health of the model follows from
+   * it.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.TestModel
+   */
+  testModel: {
+    methodKind: "unary";
+    input: typeof TestModelRequestSchema;
+    output: typeof TestModelResponseSchema;
   },
   /**
    * Lists what has been learned of the models from graded answers, by ability.
