@@ -60,9 +60,9 @@ export class Sender {
     this.#modes.exchange.ready.add(grant);
   }
 
-  /** Removes a grant whose item was taken back, so that it appends nothing. */
+  /** Removes a grant that has ended, so that nothing is sent under it. */
   remove(grant: Grant): void {
-    this.#modes.exchange.ready.delete(grant);
+    for (const { ready } of Object.values(this.#modes)) ready.delete(grant);
   }
 
   /** The items in flight were answered. @returns their grants, in their order */
@@ -103,10 +103,10 @@ export class Sender {
     }
   }
 
-  /** The item to send for a grant: the one that waits for the end of a pause, or a new one; undefined: none. */
-  #itemOf(grant: Grant, mode: Mode, now: number): Item | undefined {
-    if (grant.flight) return grant.flight.item.mode === mode && !grant.pause.isOn(now) ? grant.flight.item : undefined;
-    return grant.modeOf(now, this.isDeaf) === mode ? grant.send(mode, ++this.#lastSeq, now, this.isDeaf) : undefined;
+  /** How the next item of a grant, or the one that a pause has held back, is executed; undefined: there is none now. */
+  #modeOf(grant: Grant, now: number): Mode | undefined {
+    if (!grant.flight) return grant.modeOf(now, this.isDeaf);
+    return grant.pause.isOn(now) ? undefined : grant.flight.item.mode;
   }
 
   #collect({ mode, flight, ready }: ModeState, now: number, onIdle: (grant: Grant) => void): void {
@@ -117,11 +117,15 @@ export class Sender {
       if (flight.length === MAX_ITEMS || rows >= MAX_ROWS) break;
       const { isUnhurried } = grant;
       const mustWait = isUnhurried && unhurried === MAX_UNHURRIED && grant.needsItem(now);
-      const item = mustWait ? undefined : this.#itemOf(grant, mode, now);
-      if (item) {
+      const due = mustWait ? undefined : this.#modeOf(grant, now);
+      if (due === mode) {
+        const item = grant.flight?.item ?? grant.send(mode, ++this.#lastSeq, now, this.isDeaf);
         flight.push({ grant, item });
         rows += item.asks.length + item.posts.length;
         if (isUnhurried) unhurried++;
+      } else if (due) {
+        // Its mode may have changed since the other one has looked at it, with the time.
+        this.#modes[due].ready.add(grant);
       } else if (mode === "exchange" && grant.isIdle(now)) onIdle(grant);
       ready.delete(grant);
       if (mustWait || grant.asks.length > 0) left.push(grant);

@@ -220,3 +220,19 @@ test("forgets the workspace that was not used for longest when it remembers 10,0
     ["append", "exchange", "append"],
   );
 });
+
+// With the time, the item of a settlement cannot be appended any more: its minute has ended, or headroom is idle.
+test("exchanges a settlement that was to be appended when the statement before it is answered", () => {
+  const replica = running();
+  replica.request("x0", 1, { workspace: "ws_2" });
+  replica.receive(1, done([{}]));
+  replica.request("x1", 2, { workspace: "ws_2" });
+  replica.receive(2, done([{}], PLENTY));
+  replica.settle("q0", 3);
+  replica.settle("x0", 4);
+  const postsOf = (items: readonly { posts: readonly { requestId: string }[] }[]) =>
+    items.flatMap(({ posts }) => posts.map(({ requestId }) => requestId));
+  assert.deepEqual([postsOf(replica.sent.append), postsOf(replica.sent.exchange)], [["q0"], []]);
+  replica.receive(30_010, { state: "appended" });
+  assert.ok(postsOf(replica.sent.exchange).includes("x0"));
+});
