@@ -90,7 +90,7 @@ function listCaps(pool: Pool, clock: Clock | undefined): CapAdmin["listCaps"] {
     const own = developer === undefined ? "" : visibleCaps(developer, values);
     // The use of a subject is the same for each of its caps of one figure and period, whichever of them is in force.
     const found = await pool.query<ListedRow>(
-      `select c.*, u.used + u.held as used
+      `selec.*, u.used + u.held + u.taken as used
        from (select * from caps where workspace_id = $1 and starts_with(subject, $4) ${own}
              order by subject, figure, period, action, ends_at nulls first offset $2 limit $3) c
        cross join periods_at($1, coalesce($5, clock_timestamp())) p

@@ -8,6 +8,7 @@ import { LOCK_CASES } from "./lock-cases.ts";
 import { REFUSAL_CASES } from "./refusal-cases.ts";
 import { RESERVE_CASES } from "./reserve-cases.ts";
 import { SETTLE_CASES } from "./settle-cases.ts";
+import { SUBJECT_GRANT_CASES } from "./subject-grant-cases.ts";
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
 
@@ -183,5 +184,6 @@ export const CASES: Cases = {
   ...REFUSAL_CASES,
   ...RESERVE_CASES,
   ...CAP_CASES,
+  ...SUBJECT_GRANT_CASES,
   ...LOCK_CASES,
 };

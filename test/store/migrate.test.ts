@@ -45,13 +45,13 @@ test("runs each migration once when several replicas start at the same time on a
   await migrate(pool);
 });
 
-/** Creates a database that has all migrations but one. */
-async function databaseWithout(t: Lifetime, migration: string): Promise<Pool> {
+/** Creates a database that lacks migrations. */
+async function databaseWithout(t: Lifetime, ...migrations: string[]): Promise<Pool> {
   const { pool } = await testDatabase(t);
   await pool.query("drop schema public cascade");
   await pool.query("create schema public");
   const folder = await copyMigrations(t, {});
-  await rm(join(folder, `migrations/${migration}.sql`));
+  for (const migration of migrations) await rm(join(folder, `migrations/${migration}.sql`));
   await migrate(pool, folder);
   return pool;
 }
@@ -73,7 +73,7 @@ test("ends the leases of requests that an earlier version has admitted", async (
 });
 
 test("posts the settlements that an earlier version has appended to its log", async (t) => {
-  const pool = await databaseWithout(t, "000016_log_of_items");
+  const pool = await databaseWithout(t, "000016_log_of_items", "000027_subject_grants");
   await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 100)");
   await pool.query(
     `insert into settlement_log (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
@@ -91,6 +91,33 @@ test("posts the settlements that an earlier version has appended to its log", as
     { id: "gen_1", output: 2n, left: 80n },
     { id: "gen_2", output: 2n, left: 80n },
   ]);
+});
+
+test("posts under caps what a version has appended that reserves nothing for subjects", async (t) => {
+  const pool = await databaseWithout(t, "000027_subject_grants");
+  await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 100)");
+  await pool.query(
+    `insert into caps (workspace_id, id, subject, figure, period, amount, action, created_at)
+     values ('ws_1', 'cap_1', 'user:u', 'credits', 'day', 30, 'refuse', now())`,
+  );
+  await pool.query(
+    `insert into subject_periods values ('ws_1', 'user:u', now(), '{1,1,1,1,1}', '{1,1,1,1,1}', '{0,0,0,0,0}',
+       '{0,0,0,0,0}')`,
+  );
+  await pool.query(`insert into grants values ('ws_1', 'r1', 1, 7, now(), 20, 20, 1, 1, 0, 0, 0, '{}')`);
+  await pool.query("insert into subject_holds values ('ws_1', 'req_1', 'user:u', 1, 20)");
+  await pool.query(
+    `insert into settlement_log select 'ws_1', 'r1', 8, 10, 2, 10, 0, 0, 0, json_build_array(json_build_object(
+       'created_at', now(), 'id', 'gen_1', 'request_id', 'req_1', 'key_id', 'key_1', 'end_user', 'u',
+       'streamed', false, 'shape', 'text', 'effort', 'auto', 'level', 'low', 'input_tokens', 1, 'output_tokens', 2,
+       'cached_tokens', 0, 'credits_micro', 10, 'outcome', 'ok', 'latency_ms', 5))`,
+  );
+  await migrate(pool);
+  assert.deepEqual(await pool.query("select post_settlements('{ws_1}') as posted"), [{ posted: 1n }]);
+  assert.deepEqual(
+    await pool.query("select amount, used, held, reserved, has_idle from cap_use('ws_1', 'user:u', clock_timestamp())"),
+    [{ amount: 30n, used: 10n, held: 0n, reserved: 0n, has_idle: false }],
+  );
 });
 
 test("applies a migration completely or not at all, and tries it again at the next start", async (t) => {

@@ -71,6 +71,14 @@ export const SUBJECT_DEFECTS: readonly BookDefect[] = [
     finds: ["cap | ws_1 | user:u credits day | <= 100 | 110"],
   },
   {
+    what: "credits beyond a cap, with what a replica has reserved for its requests",
+    sql: [
+      ...[cap("credits", "day", 100), SIX],
+      "insert into subject_grants values ('ws_1', 'user:u', 1, '2026-05-06 07:08:09Z', 50, 0, 0, 0, 0, 0, 0, true)",
+    ].join("; "),
+    finds: ["cap | ws_1 | user:u credits day | <= 100 | 110"],
+  },
+  {
     what: "as many requests as a cap, and caps that requests may exceed",
     sql: [
       ...[cap("requests", "day", 6), cap("requests", "minute", 7), cap("requests", "day", 5, "low")],

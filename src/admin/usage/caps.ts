@@ -19,6 +19,7 @@ interface UseRow {
   action: string;
   used: bigint;
   held: bigint;
+  taken: bigint;
   start: Date | null;
 }
 
@@ -38,15 +39,16 @@ export async function readCapQuotas(
      order by s.place, u.figure, u.period, u.action`,
     [workspaceId, subjects, at],
   );
-  return rows.map(({ subject, figure, period, amount, action, used, held, start }) => {
+  return rows.map(({ subject, figure, period, amount, action, used: spent, held, taken, start }) => {
     const unit = figure === "credits" ? 1e6 : 1;
-    const left = amount - used - held;
+    const used = spent + held + taken;
+    const left = amount - used;
     return {
       subject,
       figure: numberOf(CapFigureSchema, figure),
       ...(period === "" ? {} : { period: numberOf(CapPeriodSchema, period) }),
       limit: Number(amount) / unit,
-      used: Number(used + held) / unit,
+      used: Number(used) / unit,
       remaining: Number(left > 0n ? left : 0n) / unit,
       action: numberOf(CapActionSchema, action),
       ...(start ? { resetsAt: timestampFromDate(next(period as "day", start)) } : {}),

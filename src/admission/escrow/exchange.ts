@@ -27,7 +27,7 @@ export interface Ask {
   /** Of a request with an idempotency key: hashes of the key and of the request, in hex. */
   key?: string;
   body?: string;
-  /** Its subjects that can have caps, which only the database knows; see `caps_of.sql`. */
+  /** Its subjects that can have caps, which the database knows; see `caps_of.sql`. */
   subjects?: readonly string[];
 }
 
@@ -37,6 +37,8 @@ export interface Post {
   charge: number;
   output: number;
   row: object;
+  /** Subjects whose headroom on this replica contains the charge, because the request was admitted here. */
+  shared?: readonly string[] | undefined;
   /** Set on a settlement of the journal whose grant may have ended: the replica that admitted the request. */
   admittedBy?: string;
 }
@@ -45,6 +47,26 @@ export interface Post {
 export interface Freed {
   requestId: string;
   key?: string | undefined;
+}
+
+/** What an item says of the headroom that a subject has of its caps on the replica; see `Share`. */
+export interface SubjectReport {
+  subject: string;
+  /** Admitted here since the previous item. */
+  used: { requests: number; input: number };
+  /** For running requests and settlements of a later item. */
+  held: { credit: number; running: number };
+  /** Nothing but `held` stays reserved. */
+  returns?: boolean;
+  /** More headroom, for `n` requests of this size. `minute`: it adds to what is kept of this minute. */
+  spare?: { n: number; credit: number; input: number; output: number; minute?: number };
+}
+
+/** Headroom that was reserved for a subject. It ends after `msLeft`, also where it has no cap. */
+export interface SubjectGrant {
+  subject: string;
+  extra: Headroom;
+  msLeft: number;
 }
 
 /**
@@ -81,6 +103,7 @@ export interface Item {
   posts: readonly Post[];
   /** Their idempotency keys may be used again, unless a response is kept, and they hold nothing of caps. */
   freed: readonly Freed[];
+  subjects?: readonly SubjectReport[];
   /** More headroom, for `n` requests of this size. */
   spare: { n: number; credit: number; input: number; output: number };
   /** Removes the grant, if nothing is reserved. */
@@ -131,6 +154,8 @@ export type Reply =
       msLeft: number;
       /** More is reserved than the limits allow, because they have changed. */
       isOver: boolean;
+      /** Headroom of subjects that was asked for. */
+      subjects?: readonly SubjectGrant[] | undefined;
       /** Null: the workspace has no limits. Absent: nothing was asked for. */
       left?: LimitsLeft | null;
     };

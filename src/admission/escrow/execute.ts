@@ -1,14 +1,16 @@
 import { isUnavailable, type Pool } from "../../store/pool.ts";
-import type { Headroom, Item, Post, Reply } from "./exchange.ts";
+import type { Headroom, Item, Post, Reply, SubjectReport } from "./exchange.ts";
 
-const PARTS = ["running", "requests", "input", "output"] as const;
+const PARTS = ["credit", "running", "requests", "input", "output"] as const;
 
 type Row<T> = T extends number ? number | null : T;
+type RowHeadroom = { [Part in keyof Headroom]: Row<Headroom[Part]> };
 type RowReply =
   | Exclude<Reply, { state: "done" }>
-  | (Omit<Extract<Reply, { state: "done" }>, "extra" | "charges"> & {
-      extra: { [Part in keyof Headroom]: Row<Headroom[Part]> };
+  | (Omit<Extract<Reply, { state: "done" }>, "extra" | "charges" | "subjects"> & {
+      extra: RowHeadroom;
       charges: Record<string, string>;
+      subjects?: { subject: string; extra: RowHeadroom; ms_left: number }[];
     });
 
 /**
@@ -82,6 +84,48 @@ function itemOf(item: Item): object {
     freed: freed.map(({ requestId, key }) => ({ request_id: requestId, key })),
     spare,
     close,
+    ...subjectsOf(item),
+  };
+}
+
+/** What an item says of one subject. */
+interface SubjectRow extends Partial<ReturnType<typeof rowOfReport>> {
+  credits: number;
+  output: number;
+}
+
+/** What an item says of subjects, with what its posts charge to their headroom. */
+function subjectsOf({ subjects = [], posts }: Item): { subjects?: object[] } {
+  const found = new Map<string, SubjectRow>();
+  for (const report of subjects) found.set(report.subject, { ...rowOfReport(report), credits: 0, output: 0 });
+  for (const { shared = [], charge, output, admittedBy } of posts) {
+    // What an earlier grant covers is charged beside this one.
+    if (admittedBy !== undefined) continue;
+    for (const subject of shared) {
+      const row = found.get(subject) ?? { subject, requests: 0, input: 0, credits: 0, output: 0 };
+      row.credits += charge;
+      row.output += output;
+      found.set(subject, row);
+    }
+  }
+  return found.size > 0 ? { subjects: [...found.values()] } : {};
+}
+
+function rowOfReport({ subject, used, held, returns, spare }: SubjectReport) {
+  return {
+    subject,
+    requests: used.requests,
+    input: used.input,
+    held: held.credit,
+    running: held.running,
+    ...(returns ? { returns } : {}),
+    ...(spare
+      ? {
+          n: spare.n,
+          ...{ size_credit: spare.credit, size_input: spare.input, size_output: spare.output },
+          ...(spare.minute === undefined ? {} : { minute: spare.minute }),
+        }
+      : {}),
   };
 }
 
@@ -95,7 +139,8 @@ function postOf({ requestId, charge, output, row, admittedBy }: Post): Record<st
   };
 }
 
-function appendOf({ workspace, seq, grant, after, held, used, posts }: Item): object {
+function appendOf(item: Item): object {
+  const { workspace, seq, grant, after, held, used, posts } = item;
   return {
     workspace,
     seq,
@@ -108,6 +153,7 @@ function appendOf({ workspace, seq, grant, after, held, used, posts }: Item): ob
     credits: posts.reduce((sum, { charge }) => sum + charge, 0),
     output: posts.reduce((sum, { output }) => sum + output, 0),
     posts: posts.map(rowOf),
+    ...subjectsOf(item),
   };
 }
 
@@ -128,10 +174,22 @@ function rowOf(post: Post): Record<string, unknown> {
 
 function replyOf(reply: RowReply): Reply {
   if (reply.state !== "done") return reply;
-  const extra: Headroom = { ...reply.extra, credit: reply.extra.credit ?? 0 } as Headroom;
-  for (const part of PARTS) extra[part] = reply.extra[part] ?? Number.POSITIVE_INFINITY;
+  const extra = headroomOf({ ...reply.extra, credit: reply.extra.credit ?? 0 });
   const charges = Object.fromEntries(Object.entries(reply.charges).map(([id, charge]) => [id, Number(charge)]));
-  return { ...reply, extra, charges };
+  const { subjects, ...rest } = reply;
+  if (!subjects) return { ...rest, extra, charges };
+  const granted = subjects.map(({ subject, extra, ms_left: msLeft }) => ({
+    subject,
+    extra: headroomOf(extra),
+    msLeft: Number(msLeft),
+  }));
+  return { ...rest, extra, charges, subjects: granted };
+}
+
+function headroomOf(row: RowHeadroom): Headroom {
+  const extra = { ...row } as Headroom;
+  for (const part of PARTS) extra[part] = row[part] ?? Number.POSITIVE_INFINITY;
+  return extra;
 }
 
 /**

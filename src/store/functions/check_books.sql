@@ -159,10 +159,12 @@ where x.reserved > 0 and x.used + x.reserved > (a.limits ->> x.name)::bigint and
   select from audit c where c.workspace_id = a.workspace_id and c.action in ('limits.set', 'tier.set')
     and c.at >= date_trunc(x.unit, p.at, 'UTC'))
 union all
--- What subjects use and hold is within their caps, unless a cap was changed, or a raise has ended, since the period
--- began, since the oldest grant was opened, or since the admission of a request that was settled in the period. Output
--- tokens count when a request ends, so they can exceed theirs; a cap for all time can be set below what was used.
-select 'cap', s.workspace_id, concat_ws(' ', s.subject, u.figure, u.period), '<= ' || u.amount, (u.used + u.held)::text
+-- What subjects use and hold, and what is reserved for them, is within their caps, unless a cap was changed, or a raise
+-- has ended, since the period began, since the oldest grant was opened, or since the admission of a request that was
+-- settled in the period. Output tokens count when a request ends, so they can exceed theirs; a cap for all time can be
+-- set below what was used.
+select 'cap', s.workspace_id, concat_ws(' ', s.subject, u.figure, u.period), '<= ' || u.amount,
+  (u.used + u.held + u.reserved)::text
 from subject_periods s join account a using (workspace_id) join periods p using (workspace_id)
 cross join lateral cap_use(s.workspace_id, s.subject, p.at) u
 cross join lateral (
@@ -173,7 +175,8 @@ cross join lateral (
     (select min(g.created_at) from entry e
      join generation g on g.workspace_id = e.workspace_id and g.request_id = e.reference
      where e.workspace_id = s.workspace_id and e.kind = 'settlement' and e.at >= t.start)) as since) b
-where u.action = 'refuse' and u.used + u.held > u.amount and u.period <> 'total' and u.figure <> 'output_tokens'
+where u.action = 'refuse' and u.used + u.held + u.reserved > u.amount and u.period <> 'total'
+  and u.figure <> 'output_tokens'
   and not exists (
     select from audit c where c.workspace_id = s.workspace_id and c.action in ('cap.set', 'cap.clear')
       and c.at >= b.since)

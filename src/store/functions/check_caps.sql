@@ -1,21 +1,29 @@
 -- Checks one more request with its hold and its input tokens against the caps of its subjects. p: the counters of the
 -- workspace, for the time. Returns null when all allow it, or a verdict of exchange(): a refusal, or {"low": true} when
 -- only caps are used up after which requests are answered with the effort low. A cap that no wait changes comes first;
--- else the one with the longest wait.
+-- else the one with the longest wait. Where headroom of replicas is in the way, they are told to return it; if nothing
+-- else is, the refusal has calledBack.
 create or replace function check_caps(subjects text[], p periods, hold bigint, input bigint) returns jsonb
-language plpgsql stable as $$
+language plpgsql as $$
 declare
   subject text;
   c record;
   needs bigint;
   refusal jsonb;
-  worst jsonb;
+  worst jsonb;                                    -- of a cap that is reached
+  blocked jsonb;                                  -- of one that is not, but for idle headroom of replicas
+  is_idle boolean;
+  in_the_way text[] := '{}';                      -- subjects with such headroom
   low boolean := false;
 begin
   foreach subject in array subjects loop
     for c in select * from cap_use(p.workspace_id, subject, p.at) loop
       needs := case c.figure when 'credits' then hold when 'input_tokens' then input else 1 end;
-      continue when c.used + c.held + needs <= c.amount;
+      continue when c.used + c.held + c.reserved + needs <= c.amount;
+      is_idle := c.has_idle and c.used + c.held + needs <= c.amount;
+      if is_idle then
+        in_the_way := in_the_way || subject;
+      end if;
       if c.action = 'low' then
         low := true;
         continue;
@@ -31,10 +39,15 @@ begin
       end if;
       refusal := refusal || jsonb_build_object('retry_ms', case when c.used + needs <= c.amount then 1000
         else ms_left_in_period(c.period, p.at, p.clock) end);
-      if worst is null or (refusal ->> 'retry_ms')::numeric > (worst ->> 'retry_ms')::numeric then
+      if is_idle then
+        blocked := coalesce(blocked, refusal);
+      elsif worst is null or (refusal ->> 'retry_ms')::numeric > (worst ->> 'retry_ms')::numeric then
         worst := refusal;
       end if;
     end loop;
   end loop;
-  return case when worst is not null then jsonb_build_object('refusal', worst) when low then '{"low": true}' end;
+  perform pg_notify('chorus_cap_call_back', p.workspace_id || ' ' || s) from unnest(in_the_way) s group by s;
+  return case when worst is not null then jsonb_build_object('refusal', worst)
+    when blocked is not null then jsonb_build_object('refusal', blocked, 'calledBack', true)
+    when low then '{"low": true}' end;
 end $$;

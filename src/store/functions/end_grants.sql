@@ -13,6 +13,8 @@ begin
   perform post_settlements(array[w], at);
   delete from subject_holds h using grants g
     where g.workspace_id = w and g.replica = of_replica and h.workspace_id = w and h.grant_id = g.id;
+  delete from subject_grants s using grants g
+    where g.workspace_id = w and g.replica = of_replica and s.workspace_id = w and s.grant_id = g.id;
   delete from grants where workspace_id = w and replica = of_replica;
   get diagnostics ended = row_count;
   return ended;

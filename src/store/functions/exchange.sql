@@ -2,11 +2,13 @@
 -- requests (src/admission/escrow/exchange.ts has the meaning of an item). Repeating an item changes nothing.
 -- w: on a distributed schema the workspace, which all items then have. live: number of replicas that run.
 -- items: [{"workspace", "seq", "grant", "after", "minute", "credit", "running", "requests", "input", "output", "held",
--- "running_now", "used_requests", "used_input", "asks", "posts", "freed", "spare", "close"}], where running, requests,
--- input and output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?, "subjects"?}].
+-- "running_now", "used_requests", "used_input", "asks", "posts", "freed", "spare", "close", "subjects"?}], where
+-- running, requests, input and output are null without a limit. asks: [{"requestId", "hold", "input", "key"?, "body"?,
+-- "subjects"?}].
 -- posts: rows of `generations` without the workspace, where credits_micro is the charge; with "key", "body" and
 -- "response" in base64 for an idempotency key, and "admitted_by" when their grant may have ended. freed:
--- [{"request_id", "key"?}]. spare: {"n", "credit", "input", "output"}.
+-- [{"request_id", "key"?}]. spare: {"n", "credit", "input", "output"}. subjects: what the replica says of headroom of
+-- subjects, and wants of it; see report_subjects() and grant_subjects().
 -- at: the current time; tests set it.
 -- Returns {workspace: reply}; no reply for an item that is older than the last one.
 -- Its settings make every statement find its rows by primary key. Statistics of tables that are empty at one time and
@@ -43,7 +45,7 @@ begin
   for i in select * from jsonb_to_recordset(items) as i (workspace text, seq bigint, "grant" bigint, after bigint,
       minute bigint, credit bigint, running bigint, requests bigint, input bigint, output bigint, held bigint,
       running_now bigint, used_requests bigint, used_input bigint, asks jsonb, posts jsonb, freed jsonb, spare jsonb,
-      close boolean)
+      close boolean, subjects jsonb)
       order by workspace loop
     if jsonb_path_exists(i.posts, '$[*].admitted_by') then
       -- What their replicas append to the log meanwhile is posted first.
@@ -76,6 +78,7 @@ begin
       if g.id is not null and i."grant" = 0 then
         -- No request runs under a grant that the replica does not know, and none uses an idempotency key under it.
         delete from subject_holds h where h.workspace_id = i.workspace and h.grant_id = g.id;
+        delete from subject_grants s where s.workspace_id = i.workspace and s.grant_id = g.id;
         delete from grants where workspace_id = i.workspace and replica = by_replica;
         g := null;
       end if;
@@ -105,6 +108,9 @@ begin
       g.id := coalesce(g.id, nextval('grant_id'));  g.opened_at := p.at;
       g.credit_micro := i.credit + i.held;
       g.held_micro := i.held;
+      if i.subjects is not null then
+        perform report_subjects(i.workspace, g.id, i.subjects, p.at);
+      end if;
       g.running := i.running_now + case when a.limits ? 'concurrent_requests' then coalesce(i.running, 0) else 0 end;
       g.running_now := i.running_now;
       g.requests := coalesce(i.requests, 0);
@@ -126,8 +132,12 @@ begin
         select * into result from reserve(a, p, g, i.asks, i.spare, live, charges);
         g := result.g;  p := result.p;
       end if;
+      if jsonb_path_exists(i.subjects, '$[*].n') then
+        g.reply := g.reply || jsonb_build_object('subjects', grant_subjects(p, g.id, live, i.subjects));
+      end if;
       reply := g.reply;
       if i.close and g.credit_micro = 0 and g.running = 0 then
+        delete from subject_grants s where s.workspace_id = i.workspace and s.grant_id = g.id;
         delete from grants where workspace_id = i.workspace and replica = by_replica;
       else
         update grants set seq = g.seq, at = g.at, credit_micro = g.credit_micro, held_micro = g.held_micro,

@@ -7,6 +7,7 @@ language plpgsql as $$
 declare
   post jsonb;
   rest bigint;
+  origin bigint;                                  -- the grant that admitted it, if it exists
   charge bigint;
   charged bigint := 0;                            -- not yet taken from the account
   result jsonb[] := '{}';
@@ -17,7 +18,7 @@ begin
     if post ? 'admitted_by' and is_posted(a.workspace_id, jsonb_build_array(post)) then
       charge := 0;
     elsif post ? 'admitted_by' then
-      select credit_micro into rest from grants
+      select credit_micro, id into rest, origin from grants
         where workspace_id = a.workspace_id and replica = post ->> 'admitted_by' and replica <> by_replica;
       rest := coalesce(rest, 0);
       -- A key is charged once: another request has used it in the meantime.
@@ -27,7 +28,7 @@ begin
       end if;
       charge := least(charge, rest + greatest(0, credit_capacity(a, p) - charged - coalesce((
         select sum(credit_micro) from grants where workspace_id = a.workspace_id), 0)));
-      charge := charge_under_caps(a.workspace_id, post, charge, p.at);
+      charge := charge_under_caps(a.workspace_id, post, charge, p.at, origin);
       -- A late item of that replica would set it back. It finds another last item, so the grant has ended for it.
       update grants set seq = 0, credit_micro = rest - least(rest, charge),
           held_micro = least(held_micro, rest - least(rest, charge))

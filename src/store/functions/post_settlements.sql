@@ -85,17 +85,48 @@ begin
   ), freed as (
     delete from subject_holds h using settled s
       where h.workspace_id = any (ws) and h.workspace_id = s.workspace_id and h.request_id = s.request_id
+  ), of_subject as materialized (
+    -- What the items have said about the headroom of each subject.
+    select e.workspace_id, e.replica, x.subject, sum(x.credits)::bigint as charged, sum(x.output)::bigint as output,
+      sum(x.requests)::bigint as requests, sum(x.input)::bigint as input,
+      (array_agg(x.held order by e.seq desc) filter (where x.held is not null))[1] as held,
+      (array_agg(x.running order by e.seq desc) filter (where x.held is not null))[1] as running
+    from entry e
+    cross join lateral json_to_recordset(e.subjects) as x (subject text, requests bigint, input bigint, credits bigint,
+      output bigint, held bigint, running bigint)
+    where e.subjects is not null group by 1, 2, 3
+  ), subject_granted as (
+    update subject_grants s set credit_micro = greatest(0, s.credit_micro - o.charged),
+        held_micro = coalesce(o.held, s.held_micro), running_now = coalesce(o.running, s.running_now),
+        requests = greatest(0, s.requests - o.requests), input_tokens = greatest(0, s.input_tokens - o.input),
+        output_tokens = greatest(0, s.output_tokens - o.output), has_idle = true
+      from of_subject o join grants g on g.workspace_id = any (ws) and g.workspace_id = o.workspace_id
+        and g.replica = o.replica
+      where s.workspace_id = any (ws) and s.workspace_id = o.workspace_id and s.subject = o.subject
+        and s.grant_id = g.id
+      returning s.workspace_id, s.subject, s.at, o.requests, o.input
   ), capped as (
-    update subject_periods p set (at, output_tokens, requests, input_tokens, spent_micro) =
-        (select n.at, n.output_tokens, n.requests, n.input_tokens, n.spent_micro
-         from add_to_subject(p, u.at, u.output, u.charged) n)
+    update subject_periods p set at = u.at, requests = add_to_periods(p.requests, p.at, u.at, u.requests),
+        input_tokens = add_to_periods(p.input_tokens, p.at, u.at, u.input),
+        output_tokens = add_to_periods(p.output_tokens, p.at, u.at, array_fill(u.output, array[5])),
+        spent_micro = add_to_periods(p.spent_micro, p.at, u.at, array_fill(u.charged, array[5]))
       from (
-        select s.workspace_id, x.subject, max(s.at) as at, sum(s.output_tokens)::bigint as output,
-          sum(s.credits_micro)::bigint as charged
-        from settled s cross join lateral (
-          select 'key:' || s.key_id as subject union all select subject from subjects_of(s.end_user, s.tags)) x
+        select x.workspace_id, x.subject, w.at, sum(x.output)::bigint as output, sum(x.charged)::bigint as charged,
+          array[sum(x.requests[1]), sum(x.requests[2]), sum(x.requests[3]), sum(x.requests[4]),
+            sum(x.requests[5])]::bigint[] as requests,
+          array[sum(x.input[1]), sum(x.input[2]), sum(x.input[3]), sum(x.input[4]), sum(x.input[5])]::bigint[] as input
+        from (
+          select s.workspace_id, y.subject, s.output_tokens as output, s.credits_micro as charged,
+            '{0,0,0,0,0}'::bigint[] as requests, '{0,0,0,0,0}'::bigint[] as input
+          from settled s cross join lateral (
+            select 'key:' || s.key_id as subject union all select subject from subjects_of(s.end_user, s.tags)) y
+          union all
+          select g.workspace_id, g.subject, 0, 0, windows_since(g.at, v.at, g.requests),
+            windows_since(g.at, v.at, g.input)
+          from subject_granted g join period v using (workspace_id)) x
+        join period w using (workspace_id)
         where exists (select from subject_periods c where c.workspace_id = any (ws))
-        group by 1, 2) u
+        group by 1, 2, 3) u
       where p.workspace_id = any (ws) and p.workspace_id = u.workspace_id and p.subject = u.subject
   ), total as materialized (
     select workspace_id, count(*) as n, sum(credits_micro)::bigint as charged, sum(granted)::bigint as granted,

@@ -5,18 +5,15 @@ create or replace function subject_periods_at(w text, of_subject text, now times
 language plpgsql stable as $$
 declare
   s subject_periods%rowtype;
+  nothing constant bigint[] := '{0,0,0,0,0}';
   units constant text[] := array['minute', 'day', 'week', 'month'];
 begin
   select * into s from subject_periods p where p.workspace_id = w and p.subject = of_subject;
   if found then
-    for u in 1..4 loop
-      if date_trunc(units[u], now, 'UTC') > date_trunc(units[u], s.at, 'UTC') then
-        s.requests[u] := 0;
-        s.input_tokens[u] := 0;
-        s.output_tokens[u] := 0;
-        s.spent_micro[u] := 0;
-      end if;
-    end loop;
+    s.requests := add_to_periods(s.requests, s.at, now, nothing);
+    s.input_tokens := add_to_periods(s.input_tokens, s.at, now, nothing);
+    s.output_tokens := add_to_periods(s.output_tokens, s.at, now, nothing);
+    s.spent_micro := add_to_periods(s.spent_micro, s.at, now, nothing);
     s.at := now;
     return s;
   end if;
