@@ -3,6 +3,7 @@ import { NOTHING } from "../../src/admission/escrow/exchange.ts";
 import type { Admission, Cap, SubjectHold, SubjectUse, Usage } from "./caps.ts";
 import type { KeyUse } from "./keys.ts";
 import type { Logged } from "./settlement-log.ts";
+import type { SubjectReserve } from "./subject-grants.ts";
 import { type Clocked, currentWindows, UNITS, type Unit } from "./windows.ts";
 
 /** A grant of a replica. */
@@ -49,6 +50,8 @@ export interface Account extends Clocked {
   subjects: Map<string, SubjectUse>;
   /** By request and subject. */
   holds: Map<string, SubjectHold>;
+  /** By grant and subject. */
+  reserves: Map<string, SubjectReserve>;
   /** Of all subjects, in their order. */
   admissions: readonly Admission[];
   usage: readonly Usage[];
@@ -78,6 +81,7 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
     caps: [],
     subjects: new Map(),
     holds: new Map(),
+    reserves: new Map(),
     admissions: [],
     usage: [],
     ...account,
@@ -86,7 +90,7 @@ export function newAccount(at: number, account: Partial<Account> = {}): Account 
 
 /** A copy that does not change with the account. */
 export function copyOf(account: Account): Account {
-  const { requests, input, output, spent, grants, log, posted, keys, subjects, holds } = account;
+  const { requests, input, output, spent, grants, log, posted, keys, subjects, holds, reserves } = account;
   return {
     ...account,
     requests: { ...requests },
@@ -99,6 +103,7 @@ export function copyOf(account: Account): Account {
     keys: new Map(keys),
     subjects: new Map(subjects),
     holds: new Map(holds),
+    reserves: new Map([...reserves].map(([key, row]) => [key, { ...row }])),
   };
 }
 

@@ -18,6 +18,7 @@ import {
   usedOf,
 } from "./caps.ts";
 import type { CapDefects } from "./defects.ts";
+import { reservedOf } from "./subject-grants.ts";
 import { currentWindows, msLeft } from "./windows.ts";
 
 /** The rules of the SQL functions about caps. */
@@ -31,19 +32,26 @@ export class CapRules {
   /**
    * The rule of check_caps.sql.
    * @param opened number of a grant that the same exchange opens
+   * @param called takes subjects of which other replicas have idle headroom that is in the way
    */
-  check(account: Account, ask: Ask, opened?: number): Verdict | undefined {
+  check(account: Account, ask: Ask, opened?: number, called?: Set<string>): Verdict | undefined {
     const { checksFirstSubject, stopsAtLow } = this.#defects;
     const subjects = checksFirstSubject ? ask.subjects?.slice(0, 1) : ask.subjects;
     let worst: Refusal | undefined;
+    let blocked: Refusal | undefined;
     let low = false;
+    const inTheWay: string[] = [];
     for (const subject of subjects ?? []) {
       const use = useAt(account, subject, this.#defects);
       const holds = this.#holdsOf(account, subject, opened);
       for (const cap of capsOf(account, subject, this.#defects)) {
         const used = usedOf(use, cap);
         const needs = needOf(cap, ask);
-        if (used + heldOf(cap, holds) + needs <= cap.amount) continue;
+        const own = used + heldOf(cap, holds) + needs;
+        const { size, hasIdle } = reservedOf(account, subject, cap);
+        if (own + (this.#defects.ignoresSubjects ? 0 : size) <= cap.amount) continue;
+        const isIdle = hasIdle && own <= cap.amount && !this.#defects.callsNoSubjects;
+        if (isIdle) inTheWay.push(subject);
         if (cap.action === "low") {
           if (stopsAtLow) return { low: true };
           low = true;
@@ -55,10 +63,13 @@ export class CapRules {
         if (needs > cap.amount || isFinal) return { refusal: { ...refusal, never: true } };
         const { period } = cap;
         const retry_ms = isSpent && period !== "" && period !== "total" ? msLeft(account, period) : 1_000;
-        if (worst === undefined || retry_ms > (worst.retry_ms ?? 0)) worst = { ...refusal, retry_ms };
+        if (isIdle) blocked ??= { ...refusal, retry_ms };
+        else if (worst === undefined || retry_ms > (worst.retry_ms ?? 0)) worst = { ...refusal, retry_ms };
       }
     }
+    for (const subject of inTheWay) called?.add(subject);
     if (worst) return { refusal: worst };
+    if (blocked) return { refusal: blocked, calledBack: true };
     return low ? { low } : undefined;
   }
 
@@ -79,8 +90,8 @@ export class CapRules {
     account.admissions = [...account.admissions, { requestId, subjects, grant, hold, input, at: account.at }];
   }
 
-  /** The rule of charge_under_caps.sql. */
-  lateCharge(account: Account, post: Post, charge: number): number {
+  /** The rule of charge_under_caps.sql. @param origin the grant that has admitted it, if it exists */
+  lateCharge(account: Account, post: Post, charge: number, origin: number | undefined): number {
     if (account.caps.length === 0) return charge;
     const subjects = subjectsOf(post);
     const { requestId } = post;
@@ -89,12 +100,17 @@ export class CapRules {
     for (const subject of subjects) {
       for (const cap of capsOf(account, subject)) {
         if (cap.figure !== "credits" || cap.action !== "refuse") continue;
-        const left = cap.amount - usedOf(useAt(account, subject), cap) - heldOf(cap, holdsOf(account, subject));
-        most = Math.min(most, Math.max(0, left));
+        const used = usedOf(useAt(account, subject), cap) + heldOf(cap, holdsOf(account, subject));
+        const left = cap.amount - used - reservedOf(account, subject, cap).size;
+        const rest = account.reserves.get(`${origin} ${subject}`)?.credit ?? 0;
+        most = Math.min(most, Math.max(0, left) + rest);
       }
     }
-    for (const subject of subjects)
+    for (const subject of subjects) {
       account.holds.set(`${requestId} ${subject}`, { requestId, subject, grant: 0, hold: most });
+      const row = account.reserves.get(`${origin} ${subject}`);
+      if (row) row.credit = Math.max(0, row.credit - most);
+    }
     return most;
   }
 

@@ -13,6 +13,7 @@ import type { Defects } from "./defects.ts";
 import { earlierUse, freeKeys, isUsedByOther, keepResponses, useKey } from "./keys.ts";
 import { refusalOf, spareOf } from "./limits.ts";
 import { lastItemOf, reduce } from "./settlement-log.ts";
+import { SubjectGrants } from "./subject-grants.ts";
 import { currentWindows, msLeft, UNITS } from "./windows.ts";
 
 /** The answer to an item. */
@@ -20,6 +21,8 @@ export interface Result {
   reply: Reply;
   /** Replicas whose unused headroom is called back. */
   callBack: string[];
+  /** Subjects whose unused headroom is called back. */
+  subjects?: readonly string[];
   /** The item was executed before. */
   isRepeat: boolean;
 }
@@ -32,11 +35,13 @@ export class Database {
   /** Number of grants that were opened. */
   grants = 0;
   readonly caps: CapRules;
+  readonly #subjects: SubjectGrants;
   readonly #defects: Defects;
 
   constructor(defects: Defects = {}) {
     this.#defects = defects;
     this.caps = new CapRules(defects);
+    this.#subjects = new SubjectGrants(defects);
   }
 
   /**
@@ -66,12 +71,12 @@ export class Database {
   }
 
   /** The rule of append_settlements.sql. */
-  append(replica: string, { workspace, seq, grant, after, posts, held, used }: Item): Result {
+  append(replica: string, { workspace, seq, grant, after, posts, held, used, subjects = [] }: Item): Result {
     const account = this.accounts.get(workspace) as Account;
     const last = lastItemOf(account, replica);
     const isKnown = account.grants.get(replica)?.id === grant && (last === after || last === seq);
     if (!isKnown && !this.#defects.appendsToEnded) return unchanged("ended");
-    if (last !== seq) account.log.push({ replica, seq, posts, held, used });
+    if (last !== seq) account.log.push({ replica, seq, posts, held, used, subjects });
     return { reply: { state: "appended" }, callBack: [], isRepeat: last === seq };
   }
 
@@ -94,7 +99,10 @@ export class Database {
 
   #endGrant(account: Account, replica: string): void {
     const grant = account.grants.get(replica);
-    if (grant) this.caps.end(account, grant.id);
+    if (grant) {
+      this.caps.end(account, grant.id);
+      this.#subjects.end(account, grant.id);
+    }
     account.grants.delete(replica);
   }
 
@@ -110,6 +118,7 @@ export class Database {
         this.#post(account, posts, replica);
         this.#count(account, grant, { used });
       }
+      this.#subjects.post(account, grant, items);
       if (grant) reduce(grant, items);
     }
   }
@@ -182,7 +191,7 @@ export class Database {
     const origin = other === undefined ? undefined : account.grants.get(other);
     const rest = origin?.credit ?? 0;
     const most = rest + Math.max(0, capacityOf(account) - reservedOf(account).all.credit);
-    const charge = this.caps.lateCharge(account, post, Math.min(price, most));
+    const charge = this.caps.lateCharge(account, post, Math.min(price, most), origin?.id);
     if (origin) {
       origin.credit -= Math.min(rest, charge);
       origin.held = Math.min(origin.held, origin.credit);
@@ -209,11 +218,14 @@ export class Database {
       reply: { state: "again" },
     };
     account.grants.set(replica, grant);
+    this.#subjects.report(account, id, item);
+    const called = new Set<string>();
     const isSeen = known !== undefined || !this.#defects.missesNewKeys;
     const verdicts = item.asks.map((ask) => {
       const grants = [...account.grants.values()].map((grant) => grant.id).filter((of) => isSeen || of !== id);
       return (
-        earlierUse(account, ask, grants, !this.#defects.dropsResponse) ?? this.#verdict(account, replica, ask, known)
+        earlierUse(account, ask, grants, !this.#defects.dropsResponse) ??
+        this.#verdict(account, replica, ask, known, called)
       );
     });
     const kept = Object.values(item.keep).some((size) => size > 0);
@@ -234,21 +246,29 @@ export class Database {
     const { minute } = currentWindows(account, account.clock);
     const isOver = isIdle(grant) && overruns(account).length > 0;
     grant.reply = { state: "done", grant: id, verdicts, charges, extra, minute, msLeft: msLeft(account), isOver };
+    if (item.subjects?.some(({ spare }) => spare))
+      grant.reply = { ...grant.reply, subjects: this.#subjects.grant(account, id, live, item) };
     const isClosed = item.close && grant.credit === 0 && grant.running === 0 && grant.runningNow === 0;
-    if (isClosed) account.grants.delete(replica);
+    if (isClosed) {
+      this.#subjects.end(account, id);
+      account.grants.delete(replica);
+    }
     const others = [...account.grants.keys()].filter((id) => id !== replica);
-    const isCalled = verdicts.some(({ calledBack }) => calledBack);
-    return { reply: grant.reply, callBack: isCalled ? others : [], isRepeat: false };
+    const isCalled = verdicts.some(({ calledBack, refusal }) => calledBack && !refusal?.limit?.includes(":"));
+    return { reply: grant.reply, callBack: isCalled ? others : [], subjects: [...called], isRepeat: false };
   }
 
-  /** @param known number of the grant that the replica had before */
-  #verdict(account: Account, replica: string, ask: Ask, known: number | undefined): Verdict {
+  /**
+   * @param known number of the grant that the replica had before
+   * @param called takes subjects whose headroom is called back
+   */
+  #verdict(account: Account, replica: string, ask: Ask, known: number | undefined, called: Set<string>): Verdict {
     const grant = account.grants.get(replica);
     if (!grant) throw new Error("no grant");
     const short = refusalOf(this.#seenBy(replica, account), ask, "reserved");
     const refusal = short && refusalOf(account, ask, "in use");
     const opened = known === undefined ? grant.id : undefined;
-    const cap = refusal || !ask.subjects ? undefined : this.caps.check(account, ask, opened);
+    const cap = refusal || !ask.subjects ? undefined : this.caps.check(account, ask, opened, called);
     if (cap?.refusal) {
       if (this.#defects.countsRefused)
         this.caps.take(account, { ...ask, subjects: ask.subjects?.slice(0, 1) ?? [] }, grant.id);

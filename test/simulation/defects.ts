@@ -50,4 +50,14 @@ export interface CapDefects extends ForceDefects, UseDefects {
   spendsNothing?: boolean;
   /** Still counts what requests hold whose grant has ended. */
   keepsHoldsOfEnded?: boolean;
+  /** Does not see what replicas have reserved of a subject. */
+  ignoresSubjects?: boolean;
+  /** Keeps what is reserved of a subject when its grant ends. */
+  keepsSubjectsOfEnded?: boolean;
+  /** Refuses a subject without calling headroom back. */
+  callsNoSubjects?: boolean;
+  /** Lets headroom of a subject outlast the raise of its cap. */
+  outlastsRaises?: boolean;
+  /** Does not count the requests of a subject that a replica has admitted by itself. */
+  countsNoShared?: boolean;
 }

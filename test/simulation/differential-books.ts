@@ -2,6 +2,7 @@ import type { Pool } from "../../src/store/pool.ts";
 import type { Account, Grant, Limits } from "./account.ts";
 import { holdsOf, PERIODS, type SubjectUse } from "./caps.ts";
 import type { KeyUse } from "./keys.ts";
+import type { SubjectReserve } from "./subject-grants.ts";
 import { UNITS } from "./windows.ts";
 
 /** Limits as the columns of `accounts` have them. */
@@ -37,6 +38,11 @@ export async function foundIn(pool: Pool, workspace: string): Promise<unknown> {
        (select array_agg(concat_ws(' ', request_id, subject, hold_micro) order by request_id collate "C", subject)
         from subject_holds h where h.workspace_id = $1 and exists (
           select from grants g where g.workspace_id = $1 and g.id = h.grant_id)) as holds,
+       (select array_agg(concat_ws(' ', subject, g.replica, (extract(epoch from s.at) * 1000)::float8, s.credit_micro,
+          s.held_micro, s.running, s.running_now, s.requests, s.input_tokens, s.output_tokens, s.has_idle)
+          order by subject, g.replica collate "C")
+        from subject_grants s join grants g on g.workspace_id = $1 and g.id = s.grant_id
+        where s.workspace_id = $1) as reserves,
        (select coalesce(sum(json_array_length(posts)), 0)::text from settlement_log l
         where l.workspace_id = $1) as waiting,
        (select coalesce(sum(requests), 0)::text from usage u where u.workspace_id = $1 and unit = 'hour') as answered
@@ -70,9 +76,17 @@ export function expectedOf(account: Account, prefix: string): object {
         .flatMap((subject) => holdsOf(account, subject))
         .map(({ requestId, subject, hold }) => `${requestId} ${keyed(subject, prefix)} ${hold}`),
     ),
+    reserves: orNull([...account.reserves.values()].map((row) => reservedOfSubject(row, account, prefix))),
     waiting: String(log.flatMap(({ posts }) => posts).length),
     answered: String(posted.size),
   };
+}
+
+function reservedOfSubject(row: SubjectReserve, { grants }: Account, prefix: string): string {
+  const { subject, grant, at, credit, held, running, runningNow, requests, input, output, hasIdle } = row;
+  const [replica] = [...grants].find(([, { id }]) => id === grant) ?? ["none"];
+  const sizes = [at, credit, held, running, runningNow, requests, input, output, hasIdle ? "t" : "f"];
+  return [keyed(subject, prefix), prefix + replica, ...sizes].join(" ");
 }
 
 function usedBy([key, { body, requestId, response }]: [string, KeyUse]): string {

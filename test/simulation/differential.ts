@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { inspect } from "node:util";
 import { CapActionSchema, CapFigureSchema, CapPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import type { Item, Reply } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
@@ -165,8 +166,10 @@ export class Differential {
       asks: item.asks.map((ask) =>
         ask.subjects ? { ...ask, subjects: ask.subjects.map((subject) => this.#subject(subject)) } : ask,
       ),
+      subjects: (item.subjects ?? []).map((report) => ({ ...report, subject: this.#subject(report.subject) })),
       posts: item.posts.map((post) => ({
         ...post,
+        ...(post.shared ? { shared: post.shared.map((subject) => this.#subject(subject)) } : {}),
         ...(post.admittedBy === undefined ? {} : { admittedBy: prefix + post.admittedBy }),
         row: { ...ROW, ...post.row, ...this.#keyOf(post.row), id: `gen_${post.requestId}` },
       })),
@@ -235,5 +238,8 @@ function plain(reply: Reply | undefined): unknown {
     low,
   }));
   const { charges, extra, minute, msLeft, isOver } = reply;
-  return { verdicts, charges, extra, minute, msLeft, isOver };
+  // Keys have other names in the database. Subjects come in any order.
+  const named = (reply.subjects ?? []).map((one) => ({ ...one, subject: one.subject.replace(/^key:.*/, "key") }));
+  const subjects = named.toSorted((a, b) => (inspect(a) < inspect(b) ? -1 : 1));
+  return { verdicts, charges, extra, minute, msLeft, isOver, subjects };
 }

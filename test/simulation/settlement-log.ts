@@ -2,7 +2,7 @@ import type { Headroom, Item } from "../../src/admission/escrow/exchange.ts";
 import type { Account, Grant } from "./account.ts";
 
 /** An item whose posts wait in the log. */
-export interface Logged extends Pick<Item, "seq" | "posts" | "held" | "used"> {
+export interface Logged extends Pick<Item, "seq" | "posts" | "held" | "used" | "subjects"> {
   replica: string;
 }
 
