@@ -26,16 +26,19 @@ export class Unused implements Headroom {
     return { credit, running, requests, input, output };
   }
 
-  /** Takes what a request needs: all parts or none. @returns whether it fits */
-  take({ hold, input }: Ask, now: number): boolean {
+  /** Whether there is what a request needs. */
+  has({ hold, input }: Ask, now: number): boolean {
     this.endMinute(now);
     if (this.credit < hold || this.running < 1 || this.requests < 1) return false;
-    if (this.input < input || this.output <= 0) return false;
+    return this.input >= input && this.output > 0;
+  }
+
+  /** Takes what a request needs, after `has`. */
+  deduct(hold: number, input: number): void {
     this.credit -= hold;
     this.running -= 1;
     this.requests -= 1;
     this.input -= input;
-    return true;
   }
 
   /**

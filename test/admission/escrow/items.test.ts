@@ -75,7 +75,7 @@ test("opens a grant with an item that continues, keeps and frees nothing", () =>
   const none = { minute: 0, keep: NOTHING, held: { credit: 0, running: 0 }, used: { requests: 0, input: 0 } };
   assert.deepEqual(item, {
     ...{ workspace: "ws_1", mode: "exchange", seq: 1, grant: 0, after: 0, ...none, posts: [], freed: [] },
-    ...{ spare: { n: 0, credit: 0, input: 0, output: 1 }, close: false },
+    ...{ subjects: [], spare: { n: 0, credit: 0, input: 0, output: 1 }, close: false },
   });
 });
 
