@@ -90,7 +90,7 @@ function listCaps(pool: Pool, clock: Clock | undefined): CapAdmin["listCaps"] {
     const own = developer === undefined ? "" : visibleCaps(developer, values);
     // The use of a subject is the same for each of its caps of one figure and period, whichever of them is in force.
     const found = await pool.query<ListedRow>(
-      `selec.*, u.used + u.held + u.taken as used
+      `select c.*, u.used + u.held + u.taken as used
        from (select * from caps where workspace_id = $1 and starts_with(subject, $4) ${own}
              order by subject, figure, period, action, ends_at nulls first offset $2 limit $3) c
        cross join periods_at($1, coalesce($5, clock_timestamp())) p
@@ -119,6 +119,8 @@ async function change(
     await record(query, actor, id, action, detailsOf(row));
     // Alerts on its share are compared although its subjects may not be in use.
     await query("insert into cap_changes (workspace_id, subject) values ($1, $2)", [id, row.subject]);
+    // Replicas have reserved headroom by the caps as they were.
+    await query("select pg_notify('chorus_cap_call_back', $1)", [`${id} ${row.subject}`]);
     // Replicas keep with each key whether subjects of its requests have caps.
     await query(
       "select pg_notify('chorus_secrets', encode(secret_hash, 'hex')) from api_keys where workspace_id = $1",

@@ -16,6 +16,9 @@ import { type RateLimit, rateLimits } from "./rate-limits.ts";
 /** Channel of the workspaces whose unused headroom another replica needs, or whose limits have changed. */
 export const CALL_BACK = "chorus_call_back";
 
+/** Channel of subjects, as `WORKSPACE SUBJECT`, whose headroom is needed or whose caps have changed. */
+export const CAP_CALL_BACK = "chorus_cap_call_back";
+
 /** Time after which unused headroom is looked for, in milliseconds. */
 const TICK_MS = 250;
 
@@ -167,6 +170,12 @@ export class Grants {
   /** Returns unused headroom, because another replica needs it or limits have changed. */
   callBack(workspace: string): void {
     this.#tell({ type: "callBack", workspace });
+  }
+
+  /** Returns unused headroom of a subject. @param of message of the channel */
+  callBackSubject(of: string): void {
+    const [workspace = ""] = of.split(" ", 1);
+    this.#tell({ type: "callBack", workspace, subject: of.slice(workspace.length + 1) });
   }
 
   /** Tells the database what the requests of a workspace use. Resolves when it knows, or is unavailable. */

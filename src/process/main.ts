@@ -7,7 +7,7 @@ import { recordByService } from "../admin/shared/audit.ts";
 import { applyTiers } from "../admin/tiers.ts";
 import { createAuthenticator } from "../admission/authenticate.ts";
 import { keepEpoch } from "../admission/epochs.ts";
-import { CALL_BACK, Grants } from "../admission/grants.ts";
+import { CALL_BACK, CAP_CALL_BACK, Grants } from "../admission/grants.ts";
 import { journalFolder, openJournal } from "../admission/journal.ts";
 import { type Admission, createAdmission } from "../admission/lease.ts";
 import { isSettlementRow, PostJournal } from "../admission/post-journal.ts";
@@ -144,6 +144,7 @@ async function createGrants(
   const posts = new PostJournal(journal, replica, log, telemetry);
   const grants = new Grants({ pool: requests, journal: posts, replica, log, telemetry });
   notifications.listen(CALL_BACK, (workspace) => grants.callBack(workspace));
+  notifications.listen(CAP_CALL_BACK, (subject) => grants.callBackSubject(subject));
   stack.defer(() => grants.close());
   return grants;
 }

@@ -13,6 +13,13 @@ import {
 /** Headroom for many requests. */
 export const PLENTY: Headroom = { credit: 1_000, running: 100, requests: 100, input: 1_000, output: 1_000 };
 
+interface RequestOf {
+  key?: string;
+  hold?: number;
+  workspace?: string;
+  subjects?: readonly string[];
+}
+
 /** A replica with a heartbeat at 0, whose statements the test answers. */
 export class Replica {
   readonly escrow = new Escrow("r1");
@@ -34,9 +41,13 @@ export class Replica {
     return commands.filter(({ type }) => type !== "send");
   }
 
-  request(requestId: string, now: number, of: { key?: string; hold?: number; workspace?: string } = {}): Command[] {
-    const { hold = 10, workspace = "ws_1", key } = of;
-    const ask = { requestId, hold, input: 1, ...(key === undefined ? {} : { key, body: "b" }) };
+  request(requestId: string, now: number, of: RequestOf = {}): Command[] {
+    const { hold = 10, workspace = "ws_1", key, subjects } = of;
+    const ask = {
+      ...{ requestId, hold, input: 1 },
+      ...(key === undefined ? {} : { key, body: "b" }),
+      ...(subjects ? { subjects } : {}),
+    };
     return this.tell({ type: "request", workspace, ...ask }, now);
   }
 

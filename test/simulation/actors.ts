@@ -25,6 +25,14 @@ export interface Request extends Ask {
   hasResponse: boolean;
   /** For whom it is made. */
   row: SubjectRow;
+  /** Set when its replica has admitted it by itself, from the headroom of its subjects. */
+  shared?: SharedAdmission;
+}
+
+/** The grant under which a replica has admitted a request, and the minute of the headroom of each of its subjects. */
+export interface SharedAdmission {
+  grant: number;
+  minutes: ReadonlyMap<string, number>;
 }
 
 /** A process that admits requests. */
@@ -55,6 +63,8 @@ export interface Replica {
 export interface Mutation extends Defects {
   /** A replica does not deduct holds from its headroom. */
   forgetsHolds?: boolean;
+  /** Nor from the headroom of its subjects. */
+  forgetsShares?: boolean;
   /** The end of an answer leaves before its settlement is durable. */
   opensGate?: boolean;
   /** Answers a statement that posts settlements before it is flushed. */

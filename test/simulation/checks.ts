@@ -1,10 +1,11 @@
 import type { Ask, Item } from "../../src/admission/escrow/exchange.ts";
+import type { QueuedAsk } from "../../src/admission/escrow/request-states.ts";
 import { type Account, type Grant, type Limits, limitOf, overruns } from "./account.ts";
 import { isAwaiting, isOpen, type Replica, type Request } from "./actors.ts";
 import { Calm } from "./calm.ts";
 import { CapChecks } from "./cap-checks.ts";
 import type { Result } from "./database.ts";
-import { checkOwn, checkUse, type IsBound, newLimits } from "./grant-checks.ts";
+import { checkOwn, checkShares, checkUse, type IsBound, newLimits } from "./grant-checks.ts";
 import { refusalOf } from "./limits.ts";
 import type { Executed } from "./server.ts";
 import { chargeOf, lastItemOf } from "./settlement-log.ts";
@@ -33,7 +34,7 @@ export class Checks {
   constructor(world: World) {
     this.#world = world;
     this.#calm = new Calm(world);
-    this.caps = new CapChecks(world);
+    this.caps = new CapChecks(world, (replica, workspace) => this.#isSetBack(replica, workspace));
   }
 
   opened(workspace: string): void {
@@ -52,6 +53,7 @@ export class Checks {
     const grant = this.#account(workspace).grants.get(replica.id);
     if (!grant) request.isOrphan = true;
     if (this.isLocal) this.#calm.admitted(workspace, request);
+    this.caps.admitted(request);
     const known = replica.escrow.grants.get(workspace)?.number;
     if (!grant && this.isLocal && !this.#lost.has(`${replica.id} ${workspace} ${known}`))
       throw new Violation(5, `${request.replica.id} admitted ${request.requestId} without a grant`);
@@ -126,7 +128,7 @@ export class Checks {
     for (const post of item.posts) this.#checkPost(account, post.requestId, post.admittedBy !== undefined);
     if (isRepeat) return;
     if (item.grant !== 0) checkUse(replica, item, before, this.#bound(before, item.workspace));
-    this.caps.exchanged(item, reply.verdicts);
+    this.caps.exchanged(replica, item, reply, (ask) => this.#isLast(ask));
     for (const [i, { refusal, calledBack, response }] of reply.verdicts.entries()) {
       const ask = item.asks[i];
       if (ask && !refusal && response === undefined) this.#calm.admitted(item.workspace, ask);
@@ -144,11 +146,16 @@ export class Checks {
         const own = replica.escrow.grants.get(workspace);
         const grant = account.grants.get(replica.id);
         if (!own || grant?.id !== own.number) continue;
-        const last = lastItemOf(account, replica.id);
-        if (this.#setBack.get(`${replica.id} ${workspace}`) !== last)
-          checkOwn(replica, own, grant, account, this.#bound(account, workspace), this.#world.isCalm && !own.flight);
+        if (this.#isSetBack(replica, workspace)) continue;
+        checkOwn(replica, own, grant, account, this.#bound(account, workspace), this.#world.isCalm && !own.flight);
+        if (!own.flight) checkShares(replica, own, grant.id, account);
       }
     }
+  }
+
+  /** Whether a crash has undone the last changes of a grant, which its replica does not know. */
+  #isSetBack({ id }: Replica, workspace: string): boolean {
+    return this.#setBack.get(`${id} ${workspace}`) === lastItemOf(this.#account(workspace), id);
   }
 
   /** Checks what must hold when all messages have arrived and no request runs. */
@@ -188,9 +195,9 @@ export class Checks {
   }
 
   /** Whether a request is not asked for again, and nothing keeps others from returning what they do not use. */
-  #isLast(ask: Ask & { askedAt?: number }): boolean {
+  #isLast({ calledAt }: Ask & Pick<QueuedAsk, "calledAt">): boolean {
     const { isCalm, now } = this.#world;
-    return isCalm && now - (ask.askedAt ?? now) >= CALL_BACK_MS;
+    return isCalm && calledAt !== undefined && now - calledAt >= CALL_BACK_MS;
   }
 
   #checkPost(account: Account, requestId: string, isLate: boolean): void {

@@ -3,6 +3,7 @@ import type { Grant as OwnGrant } from "../../src/admission/escrow/grant.ts";
 import type { Account, Grant, Limits } from "./account.ts";
 import type { Replica } from "./actors.ts";
 import { lastItemOf, waitingOf } from "./settlement-log.ts";
+import { chargesBySubject } from "./subject-grants.ts";
 import { Violation } from "./violation.ts";
 import type { Unit } from "./windows.ts";
 
@@ -81,4 +82,27 @@ export function checkOwn(
   );
   const output = posts.reduce((sum, post) => sum + post.output, free.output);
   fail("output tokens", output, grant.output);
+}
+
+/** What the requests of subjects hold, and what a replica may still admit of them, is within what is reserved. */
+export function checkShares(replica: Replica, own: OwnGrant, grant: number, account: Account): void {
+  const waiting = account.log.filter((item) => item.replica === replica.id);
+  const charges = chargesBySubject(waiting.flatMap(({ posts }) => posts));
+  for (const row of account.reserves.values()) {
+    const share = row.grant === grant ? own.shares.get(row.subject) : undefined;
+    if (!share) continue;
+    const { free, held, owed, running, used } = share;
+    const reports = waiting.flatMap(({ subjects = [] }) => subjects.filter(({ subject }) => subject === row.subject));
+    const { credits = 0 } = charges.get(row.subject) ?? {};
+    const sizes: [part: "credit" | "running" | "requests" | "input", size: number][] = [
+      ["credit", free.credit + held + owed + credits],
+      ["running", free.running + running],
+    ];
+    for (const rate of ["requests", "input"] as const)
+      if (free[rate] > 0)
+        sizes.push([rate, reports.reduce((sum, one) => sum + one.used[rate], free[rate] + used[rate])]);
+    for (const [part, size] of sizes)
+      if (size < LIMITLESS && size > row[part])
+        throw new Violation(2, `${replica.id} uses ${size} ${part} of ${row[part]} of ${row.subject}`);
+  }
 }

@@ -70,12 +70,14 @@ export class Network {
     this.#failAt(TIMEOUT_MS, replica, mode);
   }
 
-  callBack(id: string, workspace: string): void {
+  callBack(id: string, workspace: string, subject?: string): void {
     const world = this.#world;
     const other = world.replicas.find((replica) => replica.id === id);
     if (!other || this.isLost(other)) return;
     if (world.now < other.deaf.from || world.now >= other.deaf.until)
-      world.later(this.#delay(), () => world.tell(other, { type: "callBack", workspace }));
+      world.later(this.#delay(), () =>
+        world.tell(other, { type: "callBack", workspace, ...(subject === undefined ? {} : { subject }) }),
+      );
   }
 
   isLost(replica: Replica): boolean {
@@ -111,6 +113,8 @@ export class Network {
       if (!result) continue;
       checks.exchanged(replica, item, result, before.get(item.workspace) as Account);
       for (const id of result.callBack) this.callBack(id, item.workspace);
+      for (const subject of result.subjects ?? [])
+        for (const { id } of this.#world.live) this.callBack(id, item.workspace, subject);
     }
     return { replies, flush };
   }

@@ -20,6 +20,12 @@ export class Subjects {
   readonly #kinds = new Map<string, ReadonlySet<string>>();
   /** Probability, in each step, that a cap changes; 0: no request has subjects. */
   #changes = 0;
+  /** Factor of the amounts of caps, so that replicas reserve headroom of subjects. */
+  #room = 1;
+  /** Number of end users. */
+  #users = 3;
+  /** Probability, in each step, that many small requests come to one replica. */
+  #busy = 0;
 
   constructor(world: World, random: Random) {
     this.#world = world;
@@ -31,7 +37,18 @@ export class Subjects {
     const random = this.#random;
     if (random.isLikely(0.5)) return;
     this.#changes = random.isLikely(0.5) ? random.next() * 0.1 : 1e-9;
+    if (random.isLikely(0.7)) {
+      this.#room = random.integer(2, 12);
+      this.#users = random.integer(1, 2);
+      this.#busy = random.next();
+    }
+    const isWide = this.#busy > 0 && random.isLikely(0.7);
     for (const workspace of WORKSPACES) {
+      // Caps are reached before the limits of the workspace.
+      if (isWide) {
+        this.#world.limit(workspace, {});
+        this.#world.grant(workspace, 100_000);
+      }
       for (let i = random.integer(0, 5); i > 0; i--)
         this.#world.setCap(workspace, { ...this.#draw(workspace), isFirst: true });
       this.#know(workspace);
@@ -44,7 +61,7 @@ export class Subjects {
     const random = this.#random;
     const row: SubjectRow = {
       key_id: `${workspace}_k${random.integer(1, 2)}`,
-      ...(random.isLikely(0.7) ? { end_user: `u${random.integer(1, 3)}` } : {}),
+      ...(random.isLikely(0.7) ? { end_user: `u${random.integer(1, this.#users)}` } : {}),
       ...(random.isLikely(0.4) ? { tags: { team: random.pick(["a", "b"]) } } : {}),
       created_at: new Date(this.#world.clock),
       input_tokens: input,
@@ -62,7 +79,9 @@ export class Subjects {
   /** Changes a cap now and then. */
   step(): void {
     const random = this.#random;
-    if (this.#changes === 0 || !random.isLikely(this.#changes)) return;
+    if (this.#changes === 0) return;
+    if (random.isLikely(this.#busy)) this.#useMuch();
+    if (!random.isLikely(this.#changes)) return;
     const workspace = random.pick(WORKSPACES);
     const caps = this.#world.database.accounts.get(workspace)?.caps ?? [];
     const chance = random.next();
@@ -86,6 +105,19 @@ export class Subjects {
     if (account) this.#kinds.set(workspace, cappedKinds(account));
   }
 
+  #useMuch(): void {
+    const random = this.#random;
+    const replica = random.pick(this.#world.live);
+    for (const request of this.#world.requests.values())
+      if (request.replica === replica && request.state === "running" && random.isLikely(0.5))
+        this.#world.settle(request, random.integer(0, request.hold), random.integer(0, 10));
+    for (let i = random.integer(1, 8); i > 0; i--)
+      this.#world.later(random.integer(0, 6 * i), () => {
+        if (replica.state === "up")
+          this.#world.request(replica, WORKSPACES[0], { hold: random.integer(1, 30), input: random.integer(0, 5) });
+      });
+  }
+
   #draw(workspace: string): Cap {
     const random = this.#random;
     const subject = random.pick([`key:${workspace}_k1`, "key:*", "user:*", "user:*", "user:u1", "user:u2"]);
@@ -102,7 +134,7 @@ export class Subjects {
   }
 
   #amount(figure: Figure): number {
-    return this.#random.integer(0, MOST[figure] * this.#world.room);
+    return this.#random.integer(0, MOST[figure] * this.#world.room * this.#room);
   }
 
   /** A whole second, soon. */

@@ -113,16 +113,20 @@ export class World {
   setCap(workspace: string, cap: Cap): void {
     if (this.network.isDown) return;
     this.server.setCap(workspace, cap, this.clock);
-    this.checks.caps.changed(workspace, cap);
-    this.subjects.changed(workspace);
+    this.#capChanged(workspace, cap);
   }
 
   /** An operator removes a cap. */
   clearCap(workspace: string, cap: Cap): void {
     if (this.network.isDown) return;
     this.server.clearCap(workspace, cap, this.clock);
+    this.#capChanged(workspace, cap);
+  }
+
+  #capChanged(workspace: string, cap: Cap): void {
     this.checks.caps.changed(workspace, cap);
     this.subjects.changed(workspace);
+    for (const { id } of this.live) this.network.callBack(id, workspace, cap.subject);
   }
 
   /** An operator grants credit. */
@@ -217,6 +221,11 @@ export class World {
     request.state = "running";
     const grant = replica.escrow.grants.get(request.workspace);
     if (grant && this.#mutation.forgetsHolds) grant.free.credit += request.hold;
+    if (grant && this.checks.isLocal && this.#mutation.forgetsShares)
+      for (const subject of request.subjects ?? []) {
+        const { free } = grant.shares.get(subject) ?? {};
+        if (free) Object.assign(free, { credit: free.credit + request.hold, requests: free.requests + 1 });
+      }
     this.checks.admitted(request);
   }
 

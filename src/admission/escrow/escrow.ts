@@ -31,6 +31,7 @@ export class Escrow {
   readonly #seen = new Map<string, number>();
   /** Charges of settlements on their way to the journal. */
   readonly #writing = new Map<string, number>();
+  readonly #observed = { count: 0 };
   #safeUntil = Number.NEGATIVE_INFINITY;
 
   /** @param callBackMs longest wait for headroom that another replica was told to return, in milliseconds */
@@ -89,7 +90,7 @@ export class Escrow {
         for (const id of event.requestIds) this.#journaled(id, event.isWritten, commands);
         return;
       case "callBack":
-        this.#callBack(event.workspace, now);
+        this.#callBack(event.workspace, now, event.subject);
         return;
       case "report":
         this.#report(event.workspace);
@@ -101,7 +102,10 @@ export class Escrow {
         this.#beat(event.sentAt, event.isDeaf, now);
         return;
       case "tick":
-        for (const grant of this.grants.values()) this.#sender.add(grant);
+        for (const grant of this.grants.values()) {
+          grant.shares.sweep(now);
+          this.#sender.add(grant);
+        }
         return;
       case "stop":
         for (const workspace of this.grants.keys()) this.#callBack(workspace, now);
@@ -115,8 +119,8 @@ export class Escrow {
       return;
     }
     const grant = this.#grant(workspace);
-    // Keys are claimed and caps are checked in the database. A request does not overtake those that wait for headroom.
-    const mustAsk = ask.key !== undefined || ask.subjects !== undefined || grant.asks.length > 0;
+    // Keys are claimed in the database. A request does not overtake those that wait for headroom.
+    const mustAsk = ask.key !== undefined || grant.asks.length > 0;
     if (!mustAsk && grant.admit(ask, now)) {
       this.#admit(grant, requestId, commands);
     } else if (this.#sender.isAway || grant.pause.isOn(now)) {
@@ -175,18 +179,19 @@ export class Escrow {
   }
 
   #answer(grant: Grant, ask: QueuedAsk, verdict: Verdict, now: number, commands: Command[]): void {
-    const { requestId, askedAt = now } = ask;
+    const { requestId, calledAt = now } = ask;
     if (verdict.response !== undefined) commands.push({ type: "replay", requestId, response: verdict.response });
     else if (!verdict.refusal) this.#admit(grant, requestId, commands, verdict.low);
-    else if (verdict.calledBack && now - askedAt < this.#callBackMs) {
-      grant.asks.push({ ...ask, askedAt, retryAt: now + RETRY_MS });
-      grant.callBack(now);
+    else if (verdict.calledBack && now - calledAt < this.#callBackMs) {
+      grant.asks.push({ ...ask, calledAt, retryAt: now + RETRY_MS });
+      if (!verdict.refusal.limit?.includes(":")) grant.callBack(now);
     } else commands.push({ type: "refuse", requestId, refusal: verdict.refusal });
   }
 
   /** Another replica has ended the grant. What was not posted is not charged, and its end does not leave. */
   #end(grant: Grant, commands: Command[]): void {
     grant.takeBack();
+    grant.shares.clear();
     this.grants.delete(grant.workspace);
     this.#sender.remove(grant);
     for (const id of grant.running.keys()) this.#running.delete(id);
@@ -259,13 +264,16 @@ export class Escrow {
     this.#sender.isDeaf = isDeaf;
     // Other replicas may have ended the grants in the meantime. Each is confirmed before it is used again.
     if (isDeaf || now >= this.#safeUntil) for (const workspace of this.grants.keys()) this.#callBack(workspace, now);
+    if (isDeaf) for (const { shares } of this.grants.values()) shares.callBack(now);
     this.#safeUntil = Math.max(this.#safeUntil, sentAt + SAFE_MS);
   }
 
-  #callBack(workspace: string, now: number): void {
+  /** @param subject of which alone unused headroom is returned */
+  #callBack(workspace: string, now: number, subject?: string): void {
     const grant = this.grants.get(workspace);
     if (!grant) return;
-    grant.callBack(now);
+    if (subject === undefined) grant.callBack(now);
+    else grant.shares.callBack(now, subject);
     this.#sender.add(grant);
   }
 
@@ -278,6 +286,7 @@ export class Escrow {
 
   /** Removes a grant. When its last request came is remembered, to notice workspaces that are used now and then. */
   #forget({ workspace, admittedAt }: Grant): void {
+    this.grants.get(workspace)?.shares.clear();
     this.grants.delete(workspace);
     this.#seen.set(workspace, admittedAt);
     if (this.#seen.size > MAX_SEEN) this.#seen.delete(this.#seen.keys().next().value as string);
@@ -286,7 +295,7 @@ export class Escrow {
   #grant(workspace: string): Grant {
     let grant = this.grants.get(workspace);
     if (!grant) {
-      grant = new Grant(workspace, this.#seen.get(workspace));
+      grant = new Grant(workspace, this.#seen.get(workspace), this.#observed);
       this.#seen.delete(workspace);
       this.grants.set(workspace, grant);
     }

@@ -15,8 +15,8 @@ export type Event =
   | { type: "fail"; mode: Mode }
   /** `journal` has written the settlements, or has failed. */
   | { type: "journaled"; requestIds: readonly string[]; isWritten: boolean }
-  /** Another replica needs headroom of a workspace, or its limits have changed. */
-  | { type: "callBack"; workspace: string }
+  /** Another replica needs headroom of a workspace, or of a subject, or its limits or caps have changed. */
+  | { type: "callBack"; workspace: string; subject?: string }
   /** Somebody asks what the requests of a workspace use. */
   | { type: "report"; workspace: string }
   /** The database has a grant of this replica. Statements that time out here can still be executed. */

@@ -11,7 +11,8 @@ import {
   type Reply,
 } from "./exchange.ts";
 import { Pause } from "./pause.ts";
-import type { Flight, QueuedAsk, Unposted } from "./request-states.ts";
+import type { Flight, QueuedAsk, Running, Unposted } from "./request-states.ts";
+import { type Observed, Shares } from "./shares.ts";
 import { Unused } from "./unused.ts";
 
 /** Time after which the database is told what was admitted, in milliseconds. */
@@ -35,8 +36,9 @@ const MAX_ITEMS = 256;
 export class Grant {
   readonly workspace: string;
   readonly free = new Unused();
+  readonly shares: Shares;
   readonly pause = new Pause();
-  readonly running = new Map<string, Ask>();
+  readonly running = new Map<string, Running>();
   /** Sum of the holds of `running`. */
   held = 0;
   /** Charges of settlements that are not posted, those in flight included. */
@@ -66,8 +68,9 @@ export class Grant {
   #quietUntil = Number.NEGATIVE_INFINITY;
 
   /** @param admittedAt when an earlier grant of the workspace has admitted a request, in milliseconds */
-  constructor(workspace: string, admittedAt?: number) {
+  constructor(workspace: string, admittedAt?: number, observed?: Observed) {
     this.workspace = workspace;
+    this.shares = new Shares(observed);
     this.#demand = new DemandMeter(admittedAt);
   }
 
@@ -78,19 +81,23 @@ export class Grant {
 
   /** Admits a request from the unused headroom: all parts or none. @returns whether it fits */
   admit(ask: Ask, now: number): boolean {
-    if (this.mustReturn || !this.free.take(ask, now)) return false;
+    if (this.mustReturn || !this.free.has(ask, now) || !this.shares.fit(ask, now)) return false;
+    this.free.deduct(ask.hold, ask.input);
+    this.shares.take(ask);
     if (this.used.requests === 0) this.#usedAt = now;
     this.used.requests += 1;
     this.used.input += ask.input;
-    this.#run(ask, now);
+    this.#run(ask.subjects ? { ...ask, isShared: true } : ask, now);
     return true;
   }
 
   /** Ends a running request. It is charged at most its hold, whose rest is free at once. @returns its settlement */
   settle(post: Post, now: number): Unposted {
-    const running = this.running.get(post.requestId) as Ask;
-    const { hold, key, subjects } = running;
+    const running = this.running.get(post.requestId) as Running;
+    const { hold, key, subjects, isShared = false } = running;
     const unposted: Unposted = { ...post, charge: Math.min(post.charge, hold), key, subjects };
+    if (isShared) unposted.shared = subjects;
+    if (subjects) this.shares.ended(running, unposted, isShared, now);
     this.#free(running, unposted.charge);
     this.free.output -= post.output;
     this.owed += unposted.charge;
@@ -113,7 +120,7 @@ export class Grant {
 
   /** Whether the next item can wait: it takes headroom in advance, or returns what is idle. */
   get isUnhurried(): boolean {
-    return !this.isAwaited && !this.mustReturn && !this.mustReport;
+    return !this.isAwaited && !this.mustReturn && !this.mustReport && !this.shares.mustReturn;
   }
 
   /** Whether there is something to tell the database. */
@@ -121,7 +128,7 @@ export class Grant {
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
     if (this.mustReport && this.used.requests > 0) return true;
     if (this.number === 0) return false;
-    if (this.#freed.length > 0) return true;
+    if (this.#freed.length > 0 || this.shares.mustReturn) return true;
     if (now - this.#lowSince >= REFILL_MS) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
@@ -140,6 +147,7 @@ export class Grant {
     if (!this.#canAppend(now)) return "exchange";
     const demand = this.#demand.read(now);
     if (this.#isQuiet(demand, now, isDeaf)) return "exchange";
+    if (this.shares.mustReturn || this.shares.isLow(now)) return "exchange";
     if (this.#missing(demand) === 0) return "append";
     this.#lowSince = Math.min(this.#lowSince, now);
     return demand.isSlow ? "append" : "exchange";
@@ -172,6 +180,7 @@ export class Grant {
       asks,
       posts,
       freed: this.#freed,
+      subjects: this.shares.report(mode, asks, posts, now, isQuiet),
       spare: {
         n: isAppend || isQuiet ? 0 : this.#missing(demand),
         ...{ credit: demand.credit, input: demand.input, output: demand.output },
@@ -199,6 +208,8 @@ export class Grant {
     this.owed -= chargesOf(item.posts);
     this.number = item.close ? 0 : reply.grant;
     this.#after = item.close ? 0 : item.seq;
+    if (item.close) this.shares.clear();
+    else this.shares.receive(item.subjects, reply, sentAt);
     for (const [i, ask] of item.asks.entries()) {
       const verdict = reply.verdicts[i];
       if (!verdict || verdict.refusal || verdict.response !== undefined) continue;
@@ -228,6 +239,7 @@ export class Grant {
     this.used.requests += item.used.requests;
     this.used.input += item.used.input;
     this.#freed = [...item.freed, ...this.#freed];
+    this.shares.takeBack(item.subjects, item.posts);
     this.mustReport = true;
     this.free.expire();
   }
@@ -242,6 +254,8 @@ export class Grant {
       if (post.admittedBy !== undefined) continue;
       this.mustReturn = true;
       this.#release(post);
+      if (posts === this.posts) this.shares.posting([post], true);
+      this.shares.dropped(post);
       this.owed -= post.charge;
     }
   }
@@ -270,12 +284,12 @@ export class Grant {
     const rest: QueuedAsk[] = [];
     for (const ask of this.asks) (ask.retryAt <= now && due.length < MAX_ITEMS ? due : rest).push(ask);
     this.asks = rest;
-    for (const ask of due) ask.askedAt ??= now;
     return due;
   }
 
-  #run(ask: Ask, now: number): void {
+  #run(ask: Running, now: number): void {
     this.running.set(ask.requestId, ask);
+    if (ask.subjects) this.shares.admitted(ask, now);
     this.held += ask.hold;
     this.#demand.admitted(ask.hold, ask.input, now);
   }
