@@ -37,6 +37,10 @@ interface Load {
   warmUp?: number;
   /** Time of the measurement, in seconds, if not that of the others. */
   seconds?: number;
+  /** Requests are of as many end users in turn, and of a tag. */
+  users?: number;
+  /** The key and each user have caps on credits and requests, which are not reached. */
+  hasCaps?: boolean;
 }
 
 const LOADS: readonly Load[] = [
@@ -44,6 +48,17 @@ const LOADS: readonly Load[] = [
   { name: "16 callers of one workspace", callers: 16, workspaces: 1 },
   { name: "64 callers of one workspace", callers: 64, workspaces: 1 },
   { name: "256 callers of one workspace", callers: 256, workspaces: 1 },
+  { name: "64 callers, a user without caps", callers: 64, workspaces: 1, users: 1, warmUp: 3 },
+  { name: "64 callers, a user and a key with caps", callers: 64, workspaces: 1, users: 1, warmUp: 3, hasCaps: true },
+  { name: "64 callers, 100 users without caps", callers: 64, workspaces: 1, users: 100, warmUp: 3 },
+  {
+    name: "64 callers, 100 users and a key with caps",
+    callers: 64,
+    workspaces: 1,
+    users: 100,
+    warmUp: 3,
+    hasCaps: true,
+  },
   { name: "200 requests/s of one workspace", perSecond: 200, workspaces: 1 },
   // Each workspace has a request every five seconds. The first three are not measured. The others are those of a whole
   // minute, because the first in each takes another statement.
@@ -116,6 +131,18 @@ async function prepare(): Promise<void> {
   );
 }
 
+/** Sets or removes caps of the key and of each user of the first workspace. */
+async function setCaps(hasCaps: boolean): Promise<void> {
+  await pool.query("delete from caps");
+  await pool.query("delete from subject_periods");
+  if (!hasCaps) return;
+  await pool.query(
+    `insert into caps (workspace_id, id, subject, figure, period, amount, action, created_at)
+     select 'ws_1', concat(s, f), s, f, p, 1e15, 'refuse', now()
+     from unnest(array['key:*', 'user:*']) s, (values ('credits', 'day'), ('requests', 'minute')) c (f, p)`,
+  );
+}
+
 /** Admits and settles requests as one new replica. */
 async function measure(load: Load, seconds: number): Promise<AdmissionLoad> {
   const batches = { admission: 0, settlement: 0 };
@@ -126,7 +153,8 @@ async function measure(load: Load, seconds: number): Promise<AdmissionLoad> {
   const grants = new Grants({ pool, journal: posts, replica, log, telemetry });
   const beats = setInterval(() => grants.beat(performance.now(), 1, true), 1_000);
   grants.beat(performance.now(), 1, true);
-  const request = requester(createAdmission(pool, grants));
+  await setCaps(load.hasCaps ?? false);
+  const request = requester(createAdmission(pool, grants), load);
   if (load.warmUp) await send(load, load.warmUp, (i) => request(1 + (i % load.workspaces)));
   Object.assign(batches, { admission: 0, settlement: 0 });
   const times: number[] = [];
@@ -179,9 +207,18 @@ async function send(load: Load, seconds: number, request: (i: number) => Promise
 }
 
 /** A request of workspace n, from its admission to its settlement. */
-function requester(admission: ReturnType<typeof createAdmission>): (n: number) => Promise<void> {
+function requester(
+  admission: ReturnType<typeof createAdmission>,
+  { users = 0, hasCaps = false }: Load,
+): (n: number) => Promise<void> {
+  let sent = 0;
   return async (n) => {
-    const lease = await admission.open(ask(`ws_${n}`, { inputTokens: 100, maxOutputTokens: 1_000 }));
+    const { caller, ...rest } = ask(`ws_${n}`, { inputTokens: 100, maxOutputTokens: 1_000 });
+    const lease = await admission.open({
+      ...rest,
+      caller: hasCaps ? { ...caller, capped: ["key", "user"] } : caller,
+      ...(users === 0 ? {} : { subjects: { user: `u${sent++ % users}`, tags: { team: "a" } } }),
+    });
     if ("replay" in lease) throw new Error("The service replayed a request without an idempotency key.");
     const answer = { outputTokens: 200, cachedTokens: 0, latencyMs: 12, model: "openai-fast" };
     await lease.settle({ outcome: "ok", finishReason: "stop", ...answer });
