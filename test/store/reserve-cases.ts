@@ -88,7 +88,8 @@ export const RESERVE_CASES: Cases = {
         const limit = (sumOf(unit) + 1) * size;
         assert.deepEqual(await verdict(limit), {}, `${name} of the ${unit}`);
         const { refusal, calledBack } = (await verdict(limit - 1)) ?? {};
-        assert.deepEqual([refusal?.limit, calledBack], [`${name}_per_${unit}`, true], `${name} of the ${unit}`);
+        const { limit: named, retry_ms } = refusal ?? {};
+        assert.deepEqual([named, retry_ms, calledBack], [`${name}_per_${unit}`, 1_000, true], `${name} of the ${unit}`);
       }
     }
   },

@@ -67,8 +67,9 @@ begin
       end if;
       if short is not null and verdict -> 'refusal' is null then
         called_back := called_back or refusal is null;
-        verdict := jsonb_strip_nulls(jsonb_build_object('refusal', coalesce(refusal, short),
-          'calledBack', nullif(refusal is null, false)));
+        -- Other replicas return what is in the way at once, so no period has to end.
+        verdict := case when refusal is not null then jsonb_build_object('refusal', refusal)
+          else jsonb_build_object('refusal', short || '{"retry_ms": 1000}', 'calledBack', true) end;
       end if;
     end if;
     verdicts := verdicts || coalesce(verdict, '{}');
