@@ -10,9 +10,11 @@ type Settings = Pick<Config, "databaseUrl" | "dataDir" | "operatorToken" | "secr
 /**
  * Writes the addresses and the operator token where the command line on this machine finds them, and prints the
  * greeting. New secrets go to `secretsFile` if there is one, else into the greeting.
+ * @param host the process of the service
  * @param stack takes what removes the address again
  */
 export async function announce(
+  host: NodeJS.Process,
   settings: Settings,
   log: Log,
   stack: AsyncDisposableStack,
@@ -31,13 +33,13 @@ export async function announce(
   }
   if (databaseUrl === undefined) {
     // A service on one machine is found from any folder.
-    const written = addProfile(process.env, "local", { dataDir });
+    const written = addProfile(host.env, "local", { dataDir });
     await written.catch((error: unknown) =>
       log.info({ cause: errorFacts(error) }, "could not write the profile local"),
     );
   }
   const names = models.map(({ name }) => name);
-  process.stdout.write(greeting({ ...facts, dataDir, secretsFile, catalogue, models: names }));
+  host.stdout.write(greeting({ ...facts, dataDir, secretsFile, catalogue, models: names }));
 }
 
 /** Writes new secrets as lines of an environment file. */

@@ -47,7 +47,7 @@ const start: Start = async (config, processLog, stopping) => {
   const secrets = Object.assign({}, first.secrets, ...others.map((other) => other.secrets));
   const signInPath = [first, ...others].find((worker) => worker.signInPath)?.signInPath;
   const lacksOperator = first.lacksOperator && !secrets.operatorToken;
-  await announce(config, processLog.log, stack, { ...first, secrets, signInPath, lacksOperator });
+  await announce(process, config, processLog.log, stack, { ...first, secrets, signInPath, lacksOperator });
   return stack.move();
 };
 
