@@ -13,7 +13,10 @@ const ROOT = resolve(import.meta.dirname, "..");
 const SRC = resolve(ROOT, "src");
 
 /** Programs that processes and threads run. */
-const PROGRAMS = ["process/start", "process/main", "transport/reading/worker", "engine/attachments/worker"];
+const PROGRAMS = [
+  ...["process/start", "process/main", "process/replica"],
+  ...["transport/reading/worker", "engine/attachments/worker"],
+];
 
 /** Name of a program's file in the bundle. */
 const nameOf = (program: string) => program.replaceAll("/", "-");
@@ -56,7 +59,11 @@ async function build(folder: string): Promise<void> {
       rolldownOptions: {
         input: Object.fromEntries(PROGRAMS.map((program) => [nameOf(program), resolve(SRC, `${program}.ts`)])),
         // The same names for each version, so that the cache of compiled modules does not grow.
-        output: { chunkFileNames: "[name].js" },
+        output: {
+          chunkFileNames: "[name].js",
+          // Names stay, because errors and metrics have them.
+          minify: { compress: true, mangle: { keepNames: true }, codegen: { removeWhitespace: true } },
+        },
       },
     },
   });
@@ -87,6 +94,8 @@ export async function bundleService(): Promise<string> {
     // Other runs of tests may start services from it.
     const next = `${folder}-${process.pid}`;
     await build(next);
+    // Otherwise Node compiles each file to learn whether it is a module.
+    writeFileSync(join(next, "package.json"), '{"type":"module"}');
     writeFileSync(join(next, "sources"), hash);
     rmSync(folder, { recursive: true, force: true });
     renameSync(next, folder);
