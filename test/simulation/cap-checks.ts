@@ -72,9 +72,10 @@ export class CapChecks {
     }
   }
 
-  /** A cap was set or removed. */
-  changed(workspace: string, cap: Cap): void {
-    if (!cap.isFirst || cap.endsAt !== undefined) this.#changed.add(`${workspace} ${nameOf(cap.subject, cap)}`);
+  /** A cap was set or removed. What an exception has admitted may exceed the template that applies after it. */
+  changed(workspace: string, cap: Cap, isRemoved: boolean): void {
+    if (isRemoved || !cap.isFirst || cap.endsAt !== undefined)
+      this.#changed.add(`${workspace} ${nameOf(cap.subject, cap)}`);
   }
 
   /** What waited in the log was posted. */

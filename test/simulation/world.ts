@@ -113,18 +113,18 @@ export class World {
   setCap(workspace: string, cap: Cap): void {
     if (this.network.isDown) return;
     this.server.setCap(workspace, cap, this.clock);
-    this.#capChanged(workspace, cap);
+    this.#capChanged(workspace, cap, false);
   }
 
   /** An operator removes a cap. */
   clearCap(workspace: string, cap: Cap): void {
     if (this.network.isDown) return;
     this.server.clearCap(workspace, cap, this.clock);
-    this.#capChanged(workspace, cap);
+    this.#capChanged(workspace, cap, true);
   }
 
-  #capChanged(workspace: string, cap: Cap): void {
-    this.checks.caps.changed(workspace, cap);
+  #capChanged(workspace: string, cap: Cap, isRemoved: boolean): void {
+    this.checks.caps.changed(workspace, cap, isRemoved);
     this.subjects.changed(workspace);
     for (const { id } of this.live) this.network.callBack(id, workspace, cap.subject);
   }
