@@ -225,6 +225,22 @@ export declare type ResponseInputItem = Message<"chorus.v1.ResponseInputItem"> &
      */
     value: ResponseInputItem_Ignored;
     case: "webSearchCall";
+  } | {
+    /**
+     * A call of a custom tool that an earlier answer asked for.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.CustomToolCall custom_tool_call = 6;
+     */
+    value: ResponseInputItem_CustomToolCall;
+    case: "customToolCall";
+  } | {
+    /**
+     * The result of a call of a custom tool.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.FunctionCallOutput custom_tool_call_output = 7;
+     */
+    value: ResponseInputItem_FunctionCallOutput;
+    case: "customToolCallOutput";
   } | { case: undefined; value?: undefined };
 };
 
@@ -328,6 +344,47 @@ export declare type ResponseInputItem_FunctionCallOutput = Message<"chorus.v1.Re
  * Use `create(ResponseInputItem_FunctionCallOutputSchema)` to create a new message.
  */
 export declare const ResponseInputItem_FunctionCallOutputSchema: GenMessage<ResponseInputItem_FunctionCallOutput>;
+
+/**
+ * A call of a custom tool that an earlier answer asked for.
+ *
+ * @generated from message chorus.v1.ResponseInputItem.CustomToolCall
+ */
+export declare type ResponseInputItem_CustomToolCall = Message<"chorus.v1.ResponseInputItem.CustomToolCall"> & {
+  /**
+   * Identifier of the call. Required.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * Name of the tool. Required.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The input of the tool, as text.
+   *
+   * @generated from field: string input = 3;
+   */
+  input: string;
+
+  /**
+   * Name of the namespace of the tool, if it has one.
+   *
+   * @generated from field: string namespace = 4;
+   */
+  namespace: string;
+};
+
+/**
+ * Describes the message chorus.v1.ResponseInputItem.CustomToolCall.
+ * Use `create(ResponseInputItem_CustomToolCallSchema)` to create a new message.
+ */
+export declare const ResponseInputItem_CustomToolCallSchema: GenMessage<ResponseInputItem_CustomToolCall>;
 
 /**
  * An item that has no effect here.
@@ -506,6 +563,83 @@ export declare type ResponseReasoning = Message<"chorus.v1.ResponseReasoning"> &
 export declare const ResponseReasoningSchema: GenMessage<ResponseReasoning>;
 
 /**
+ * What the input of a custom tool looks like.
+ *
+ * @generated from message chorus.v1.ResponseCustomFormat
+ */
+export declare type ResponseCustomFormat = Message<"chorus.v1.ResponseCustomFormat"> & {
+  /**
+   * Kind of the format. Required.
+   *
+   * @generated from oneof chorus.v1.ResponseCustomFormat.format
+   */
+  format: {
+    /**
+     * Any text.
+     *
+     * @generated from field: chorus.v1.ResponseCustomFormat.AnyText text = 1;
+     */
+    value: ResponseCustomFormat_AnyText;
+    case: "text";
+  } | {
+    /**
+     * Text of a grammar.
+     *
+     * @generated from field: chorus.v1.ResponseCustomFormat.Grammar grammar = 2;
+     */
+    value: ResponseCustomFormat_Grammar;
+    case: "grammar";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.v1.ResponseCustomFormat.
+ * Use `create(ResponseCustomFormatSchema)` to create a new message.
+ */
+export declare const ResponseCustomFormatSchema: GenMessage<ResponseCustomFormat>;
+
+/**
+ * Any text.
+ *
+ * @generated from message chorus.v1.ResponseCustomFormat.AnyText
+ */
+export declare type ResponseCustomFormat_AnyText = Message<"chorus.v1.ResponseCustomFormat.AnyText"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ResponseCustomFormat.AnyText.
+ * Use `create(ResponseCustomFormat_AnyTextSchema)` to create a new message.
+ */
+export declare const ResponseCustomFormat_AnyTextSchema: GenMessage<ResponseCustomFormat_AnyText>;
+
+/**
+ * Text of a grammar. The model sees the grammar. Texts are not checked against it, which a notice says.
+ *
+ * @generated from message chorus.v1.ResponseCustomFormat.Grammar
+ */
+export declare type ResponseCustomFormat_Grammar = Message<"chorus.v1.ResponseCustomFormat.Grammar"> & {
+  /**
+   * `lark` or `regex`.
+   *
+   * @generated from field: string syntax = 1;
+   */
+  syntax: string;
+
+  /**
+   * The grammar.
+   *
+   * @generated from field: string definition = 2;
+   */
+  definition: string;
+};
+
+/**
+ * Describes the message chorus.v1.ResponseCustomFormat.Grammar.
+ * Use `create(ResponseCustomFormat_GrammarSchema)` to create a new message.
+ */
+export declare const ResponseCustomFormat_GrammarSchema: GenMessage<ResponseCustomFormat_Grammar>;
+
+/**
  * A tool that the answer may ask for, or that the service uses before it answers.
  *
  * @generated from message chorus.v1.ResponseTool
@@ -564,6 +698,22 @@ export declare type ResponseTool = Message<"chorus.v1.ResponseTool"> & {
      */
     value: ResponseTool_WebSearch;
     case: "webSearchPreview20250311";
+  } | {
+    /**
+     * A tool of the caller whose input is text.
+     *
+     * @generated from field: chorus.v1.ResponseTool.Custom custom = 7;
+     */
+    value: ResponseTool_Custom;
+    case: "custom";
+  } | {
+    /**
+     * A search for tools, which has no effect.
+     *
+     * @generated from field: chorus.v1.ResponseTool.ToolSearch tool_search = 8;
+     */
+    value: ResponseTool_ToolSearch;
+    case: "toolSearch";
   } | { case: undefined; value?: undefined };
 };
 
@@ -615,6 +765,40 @@ export declare type ResponseTool_Function = Message<"chorus.v1.ResponseTool.Func
 export declare const ResponseTool_FunctionSchema: GenMessage<ResponseTool_Function>;
 
 /**
+ * A tool of the caller whose input is one text instead of JSON.
+ *
+ * @generated from message chorus.v1.ResponseTool.Custom
+ */
+export declare type ResponseTool_Custom = Message<"chorus.v1.ResponseTool.Custom"> & {
+  /**
+   * Name of the tool, with the rules of `tools` of `/v1/generate`. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the tool does and when to use it. The model sees it.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * What the input looks like. Default: any text.
+   *
+   * @generated from field: chorus.v1.ResponseCustomFormat format = 3;
+   */
+  format?: ResponseCustomFormat | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ResponseTool.Custom.
+ * Use `create(ResponseTool_CustomSchema)` to create a new message.
+ */
+export declare const ResponseTool_CustomSchema: GenMessage<ResponseTool_Custom>;
+
+/**
  * Functions under one name.
  *
  * @generated from message chorus.v1.ResponseTool.Namespace
@@ -635,7 +819,7 @@ export declare type ResponseTool_Namespace = Message<"chorus.v1.ResponseTool.Nam
   description: string;
 
   /**
-   * The functions.
+   * The functions and custom tools.
    *
    * @generated from field: repeated chorus.v1.ResponseTool tools = 3;
    */
@@ -663,20 +847,34 @@ export declare type ResponseTool_WebSearch = Message<"chorus.v1.ResponseTool.Web
 export declare const ResponseTool_WebSearchSchema: GenMessage<ResponseTool_WebSearch>;
 
 /**
+ * A search for tools that the request does not have. It has no effect, which a notice says.
+ *
+ * @generated from message chorus.v1.ResponseTool.ToolSearch
+ */
+export declare type ResponseTool_ToolSearch = Message<"chorus.v1.ResponseTool.ToolSearch"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ResponseTool.ToolSearch.
+ * Use `create(ResponseTool_ToolSearchSchema)` to create a new message.
+ */
+export declare const ResponseTool_ToolSearchSchema: GenMessage<ResponseTool_ToolSearch>;
+
+/**
  * A tool that `allowed_tools` names.
  *
  * @generated from message chorus.v1.ResponseAllowedTool
  */
 export declare type ResponseAllowedTool = Message<"chorus.v1.ResponseAllowedTool"> & {
   /**
-   * Must be `function`.
+   * `function` or `custom`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Name of the function.
+   * Name of the tool.
    *
    * @generated from field: string name = 2;
    */
@@ -710,14 +908,14 @@ export declare type ResponseToolChoice = Message<"chorus.v1.ResponseToolChoice">
   mode: ToolMode;
 
   /**
-   * `function`: the one of `name`. `allowed_tools`: those of `tools`. `web_search`: the search of the web.
+   * `function` or `custom`: the one of `name`. `allowed_tools`: those of `tools`. `web_search`: the search of the web.
    *
    * @generated from field: string type = 2;
    */
   type: string;
 
   /**
-   * Name of the function that the answer must call.
+   * Name of the tool that the answer must call.
    *
    * @generated from field: string name = 3;
    */
@@ -731,7 +929,7 @@ export declare type ResponseToolChoice = Message<"chorus.v1.ResponseToolChoice">
   namespace: string;
 
   /**
-   * The functions that the answer may call.
+   * The tools that the answer may call.
    *
    * @generated from field: repeated chorus.v1.ResponseAllowedTool tools = 5;
    */
@@ -843,7 +1041,7 @@ export declare type CreateResponseRequest = Message<"chorus.v1.CreateResponseReq
   promptCacheKey: string;
 
   /**
-   * Functions that the answer may ask for, and a search of the web.
+   * Tools that the answer may ask for, and a search of the web.
    *
    * @generated from field: repeated chorus.v1.ResponseTool tools = 14;
    */
@@ -1013,14 +1211,14 @@ export declare const ResponseOutputPartSchema: GenMessage<ResponseOutputPart>;
  */
 export declare type ResponseOutputItem = Message<"chorus.v1.ResponseOutputItem"> & {
   /**
-   * `message` or `function_call`.
+   * `message`, `function_call` or `custom_tool_call`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Identifier of the item: prefix `msg_` or `fc_`.
+   * Identifier of the item: prefix `msg_`, `fc_` or `ctc_`.
    *
    * @generated from field: string id = 2;
    */
@@ -1055,25 +1253,32 @@ export declare type ResponseOutputItem = Message<"chorus.v1.ResponseOutputItem">
   callId?: string | undefined;
 
   /**
-   * Of a call: the name of the function.
+   * Of a call: the name of the tool.
    *
    * @generated from field: optional string name = 7;
    */
   name?: string | undefined;
 
   /**
-   * Of a call: the arguments, a JSON object as a string.
+   * Of a call of a function: the arguments, a JSON object as a string.
    *
    * @generated from field: optional string arguments = 8;
    */
   arguments?: string | undefined;
 
   /**
-   * Of a call of a function in a namespace: the name of the namespace.
+   * Of a call of a tool in a namespace: the name of the namespace.
    *
    * @generated from field: optional string namespace = 9;
    */
   namespace?: string | undefined;
+
+  /**
+   * Of a call of a custom tool: its input.
+   *
+   * @generated from field: optional string input = 10;
+   */
+  input?: string | undefined;
 };
 
 /**
@@ -1437,7 +1642,7 @@ export declare type ResponseEvent = Message<"chorus.v1.ResponseEvent"> & {
   part?: ResponseOutputPart | undefined;
 
   /**
-   * What is added to the text, or to the arguments of a call.
+   * What is added to the text, to the arguments of a call, or to the input of a custom tool.
    *
    * @generated from field: optional string delta = 9;
    */
@@ -1456,6 +1661,13 @@ export declare type ResponseEvent = Message<"chorus.v1.ResponseEvent"> & {
    * @generated from field: optional string arguments = 11;
    */
   arguments?: string | undefined;
+
+  /**
+   * The whole input: in `response.custom_tool_call_input.done`.
+   *
+   * @generated from field: optional string input = 12;
+   */
+  input?: string | undefined;
 };
 
 /**

@@ -18,13 +18,13 @@ import { decodeForeign } from "../rest/decode.ts";
 import { echoOf } from "./echo.ts";
 import { InputReader, withTypes } from "./input.ts";
 import { RESPONSE_MEMBERS } from "./members.ts";
-import { type ReadTools, readTools } from "./tools.ts";
+import { readTools, type ToolKinds } from "./tools.ts";
 
 /** What a request of the Responses API asks for beyond a `GenerateRequest`. */
 export interface ResponseTerms extends ForeignTerms {
   /** The members of a response that repeat the request, as JSON without braces. */
   readonly echo: string;
-  readonly spaces: ReadTools["spaces"];
+  readonly kinds: ToolKinds;
 }
 
 /**
@@ -64,7 +64,7 @@ export function decodeResponse(bytes: Uint8Array): { request: GenerateRequest; t
     names: [...namesOf(body), ...input.names, ...input.files.names, ...tools.names],
     notices: [...members.notices, ...format.notices],
     echo: echoOf(body, json),
-    spaces: tools.spaces,
+    kinds: tools.kinds,
   };
   return { request, terms };
 }

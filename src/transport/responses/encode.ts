@@ -12,6 +12,7 @@ import type { Failure } from "../../contract/failure.ts";
 import { contentOf, noticesOf } from "../call/foreign.ts";
 import { codeOf } from "../openai/failure.ts";
 import { encode } from "../rest/encode.ts";
+import { inputOfArguments } from "./custom-tools.ts";
 import type { ResponseTerms } from "./decode.ts";
 
 /** The state of a response, beside what its request says. */
@@ -54,7 +55,10 @@ export function wholeJson(answer: GenerateResponse, terms: ResponseTerms): strin
   const { id, finishReason, usage, toolCalls } = answer;
   const status = statusOf(finishReason);
   const text = contentOf(answer);
-  const calls = toolCalls.map((call, i) => callItem(id, i, call, terms, "completed"));
+  const calls = toolCalls.map((call, index) => {
+    const item = callItem(id, { ...call, index }, terms);
+    return item.json("completed", item.text);
+  });
   const output = text === "" && calls.length > 0 ? calls : [messageItem(id, text, status), ...calls];
   const state: ResponseState = {
     id,
@@ -77,10 +81,6 @@ export function messageId(id: string): string {
   return id.replace(/^gen_/, "msg_");
 }
 
-export function callItemId(id: string, index: number): string {
-  return `${id.replace(/^gen_/, "fc_")}_${index}`;
-}
-
 /** @param text undefined before there is any */
 export function messageItem(id: string, text: string | undefined, status: ResponseState["status"]): string {
   const content = text === undefined ? "" : partJson(text);
@@ -92,22 +92,35 @@ export function partJson(text: string): string {
   return `{"type":"output_text","text":${JSON.stringify(text)},"annotations":[],"logprobs":[]}`;
 }
 
+/** A call as its item, and what its events have beside it. */
+export interface CallItem {
+  readonly id: string;
+  readonly name: string;
+  /** The member with what the tool gets, and the word for it in the names of events. */
+  readonly member: "arguments" | "input";
+  readonly event: "function_call_arguments" | "custom_tool_call_input";
+  readonly text: string;
+  /** The item as JSON. */
+  json(status: ResponseState["status"], text: string): string;
+}
+
+/** @param id of the generation; `call.index` counts its calls from 0 */
 export function callItem(
-  id: string,
-  index: number,
-  { id: callId, name, arguments: text }: Pick<ToolCall, "id" | "name" | "arguments">,
-  { spaces }: Pick<ResponseTerms, "spaces">,
-  status: ResponseState["status"],
-): string {
-  const named = Object.hasOwn(spaces, name) ? spaces[name] : { name };
-  return JSON.stringify({
-    type: "function_call",
-    id: callItemId(id, index),
-    call_id: callId,
-    ...named,
-    arguments: text,
-    status,
-  });
+  generation: string,
+  call: Pick<ToolCall, "id" | "name" | "arguments"> & { readonly index: number },
+  { kinds }: Pick<ResponseTerms, "kinds">,
+): CallItem {
+  const isCustom = kinds.custom.has(call.name);
+  const id = `${generation.replace(/^gen_/, isCustom ? "ctc_" : "fc_")}_${call.index}`;
+  const named = kinds.spaces.get(call.name) ?? { name: call.name };
+  const type = isCustom ? "custom_tool_call" : "function_call";
+  const member = isCustom ? "input" : "arguments";
+  return {
+    ...{ id, name: call.name, member },
+    event: isCustom ? "custom_tool_call_input" : "function_call_arguments",
+    text: isCustom ? inputOfArguments(call.arguments) : call.arguments,
+    json: (status, text) => JSON.stringify({ type, id, call_id: call.id, ...named, [member]: text, status }),
+  };
 }
 
 function usageJson({ inputTokens, outputTokens, cachedTokens, credits }: Usage): string {

@@ -12,6 +12,7 @@ import type { Members } from "../call/members.ts";
 import { ROLES } from "../openai/decode.ts";
 import { Files } from "../openai/files.ts";
 import { argumentsOf } from "../openai/tools.ts";
+import { argumentsOfInput } from "./custom-tools.ts";
 import { flatName } from "./tools.ts";
 
 /**
@@ -34,6 +35,8 @@ function withType(item: unknown, i: number): unknown {
   return "role" in item ? { type: "message", ...item } : item;
 }
 
+type Call = Pick<ResponseInputItem_FunctionCall, "callId" | "name" | "namespace" | "arguments">;
+
 /**
  * Reads the items of a conversation as messages. Consecutive calls belong to one message, and the results of its calls
  * follow it, wherever they stand.
@@ -55,17 +58,21 @@ export class InputReader {
   /** @throws Failure invalid_request naming the item */
   read(items: readonly ResponseInputItem[]): void {
     for (const [i, { item }] of items.entries())
-      if (item.case === "functionCallOutput") this.#keep(item.value, `input[${i}]`);
+      if (item.case === "functionCallOutput" || item.case === "customToolCallOutput")
+        this.#keep(item.value, `input[${i}]`);
     for (const [i, { item }] of items.entries()) {
       const at = `input[${i}]`;
-      if (item.case === "functionCall") this.#addCall(item.value, at);
+      if (item.case === "functionCall")
+        this.#addCall({ ...item.value, arguments: argumentsOf(item.value.arguments, `${at}.arguments`) }, at);
+      else if (item.case === "customToolCall")
+        this.#addCall({ ...item.value, arguments: argumentsOfInput(item.value.input) }, at);
       else if (item.case === "message") {
         this.#close();
         const { role, content } = item.value;
         if (role === ChatRole.TOOL)
           throw invalid(`${at}.role`, `${at}.role must not be "tool". Send an item "function_call_output".`);
         this.#add(at, { role: ROLES[role], content: this.#textOf(content, `${at}.content`, role === ChatRole.USER) });
-      } else if (item.case === "functionCallOutput") this.#close();
+      } else if (item.case === "functionCallOutput" || item.case === "customToolCallOutput") this.#close();
       else if (item.case === "reasoning") this.#members.noEffect(at, "Reasoning items are not used.");
     }
     this.#close();
@@ -84,8 +91,8 @@ export class InputReader {
     this.messages.push(create(MessageSchema, message));
   }
 
-  #addCall({ callId, name, namespace, arguments: text }: ResponseInputItem_FunctionCall, at: string): void {
-    const call = { id: callId, name: flatName(namespace, name), arguments: argumentsOf(text, `${at}.arguments`) };
+  #addCall({ callId, name, namespace, arguments: text }: Call, at: string): void {
+    const call = { id: callId, name: flatName(namespace, name), arguments: text };
     const last = this.messages.at(-1);
     if (last?.role !== Role.ASSISTANT || (this.#open.length === 0 && last.toolCalls.length > 0))
       this.#add(at, { role: Role.ASSISTANT, content: "" });

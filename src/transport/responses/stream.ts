@@ -10,7 +10,6 @@ import { openaiError } from "../openai/failure.ts";
 import type { ResponseTerms } from "./decode.ts";
 import {
   callItem,
-  callItemId,
   messageId,
   messageItem,
   now,
@@ -107,21 +106,18 @@ export class ResponseEvents implements EventFormat {
   }
 
   #call(call: StreamGenerateResponse_ToolCall): string {
-    const id = this.#foreign.id();
+    const item = callItem(this.#foreign.id(), call, this.#terms);
     const place = `"output_index":${this.#output.length}`;
-    const head = `"item_id":${JSON.stringify(callItemId(id, call.index))},${place}`;
-    const text = JSON.stringify(call.arguments);
-    const item = callItem(id, call.index, call, this.#terms, "completed");
-    const begun = callItem(id, call.index, { ...call, arguments: "" }, this.#terms, "in_progress");
-    this.#output.push(item);
+    const head = `"item_id":${JSON.stringify(item.id)},${place}`;
+    const text = JSON.stringify(item.text);
+    const whole = item.json("completed", item.text);
+    this.#output.push(whole);
+    const name = item.member === "arguments" ? `"name":${JSON.stringify(item.name)},` : "";
     return (
-      this.#event("response.output_item.added", `${place},"item":${begun}`) +
-      this.#event("response.function_call_arguments.delta", `${head},"delta":${text}`) +
-      this.#event(
-        "response.function_call_arguments.done",
-        `${head},"name":${JSON.stringify(call.name)},"arguments":${text}`,
-      ) +
-      this.#event("response.output_item.done", `${place},"item":${item}`)
+      this.#event("response.output_item.added", `${place},"item":${item.json("in_progress", "")}`) +
+      this.#event(`response.${item.event}.delta`, `${head},"delta":${text}`) +
+      this.#event(`response.${item.event}.done`, `${head},${name}"${item.member}":${text}`) +
+      this.#event("response.output_item.done", `${place},"item":${whole}`)
     );
   }
 

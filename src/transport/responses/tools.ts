@@ -1,13 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { type Tool, ToolChoiceSchema, ToolMode, ToolSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import type {
-  CreateResponseRequest,
-  ResponseTool_Function,
-  ResponseToolChoice,
-} from "../../../gen/chorus/v1/responses_pb.js";
+import type { CreateResponseRequest, ResponseTool, ResponseToolChoice } from "../../../gen/chorus/v1/responses_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { Members } from "../call/members.ts";
 import { optional } from "../openai/parameters.ts";
+import { CUSTOM_PARAMETERS, describeCustom } from "./custom-tools.ts";
 
 /** Between the name of a namespace and that of its tool. */
 const SEPARATOR = "__";
@@ -17,12 +14,19 @@ export function flatName(namespace: string, name: string): string {
   return namespace === "" ? name : `${namespace}${SEPARATOR}${name}`;
 }
 
+/** What the format says of tools beyond what the core knows, by their names in the core. */
+export interface ToolKinds {
+  /** Of the tools within namespaces: namespace and name. */
+  readonly spaces: ReadonlyMap<string, { readonly namespace: string; readonly name: string }>;
+  /** The tools that take text instead of JSON. */
+  readonly custom: ReadonlySet<string>;
+}
+
 /** The tools of a request. */
 export interface ReadTools {
   readonly tools: Tool[];
   readonly names: (readonly [field: string, parameter: string])[];
-  /** Of the tools within namespaces: namespace and name, by the name in the core. */
-  readonly spaces: Readonly<Record<string, { readonly namespace: string; readonly name: string }>>;
+  readonly kinds: ToolKinds;
   readonly toolChoice: ReturnType<typeof choiceOf>;
   /** Whether the web is searched before the answer. */
   readonly webSearch: boolean;
@@ -35,26 +39,20 @@ export interface ReadTools {
  */
 export function readTools({ tools, toolChoice }: CreateResponseRequest, members: Members): ReadTools {
   const found: { readonly tool: Tool; readonly at: string }[] = [];
-  const spaces: Record<string, { namespace: string; name: string }> = {};
+  const spaces = new Map<string, { namespace: string; name: string }>();
+  const custom = new Set<string>();
   let search: string | undefined;
-  const add = (at: string, { name, description, parameters, strict }: ResponseTool_Function, namespace: string) => {
+  for (const { at, tool, namespace } of withoutNamespaces(tools)) {
+    if (tool.case !== "function" && tool.case !== "custom") {
+      if (tool.case === "toolSearch") members.noEffect(at, "An answer asks for tools of the request only.");
+      else search = at;
+      continue;
+    }
+    const { name } = tool.value;
     const flat = flatName(namespace, name);
-    found.push({
-      tool: create(ToolSchema, { name: flat, description, parameters, ...optional("strict", strict) }),
-      at,
-    });
-    if (namespace !== "") spaces[flat] = { namespace, name };
-  };
-  for (const [i, { tool }] of tools.entries()) {
-    const at = `tools[${i}]`;
-    if (tool.case === "function") add(at, tool.value, "");
-    else if (tool.case === "namespace") {
-      for (const [j, { tool: inner }] of tool.value.tools.entries()) {
-        if (inner.case !== "function")
-          throw invalid(`${at}.tools[${j}].type`, `${at}.tools[${j}].type must be "function".`);
-        add(`${at}.tools[${j}]`, inner.value, tool.value.name);
-      }
-    } else search = at;
+    found.push({ tool: coreTool(tool, flat, at, members), at });
+    if (tool.case === "custom") custom.add(flat);
+    if (namespace !== "") spaces.set(flat, { namespace, name });
   }
   const isForced = toolChoice !== undefined && isWebSearch(toolChoice.type);
   if (isForced && search === undefined)
@@ -68,10 +66,48 @@ export function readTools({ tools, toolChoice }: CreateResponseRequest, members:
   return {
     tools: sent.map(({ tool }) => tool),
     names: sent.map(({ at }, i) => [`tools[${i}]`, at]),
-    spaces,
+    kinds: { spaces, custom },
     webSearch,
     toolChoice: isForced ? undefined : choiceOf(toolChoice),
   };
+}
+
+type CallersTool = Extract<ResponseTool["tool"], { case: "function" | "custom" }>;
+
+interface PlacedTool extends Pick<ResponseTool, "tool"> {
+  readonly at: string;
+  /** Empty for a tool without one. */
+  readonly namespace: string;
+}
+
+/** The tools, and those within namespaces. @throws Failure invalid_request for another one than a function there */
+function* withoutNamespaces(tools: readonly ResponseTool[]): Generator<PlacedTool> {
+  for (const [i, { tool }] of tools.entries()) {
+    const at = `tools[${i}]`;
+    if (tool.case !== "namespace") yield { tool, at, namespace: "" };
+    else {
+      for (const [j, inner] of tool.value.tools.entries()) {
+        const place = `${at}.tools[${j}]`;
+        if (inner.tool.case !== "function" && inner.tool.case !== "custom")
+          throw invalid(`${place}.type`, `${place}.type must be "function" or "custom".`);
+        yield { tool: inner.tool, at: place, namespace: tool.value.name };
+      }
+    }
+  }
+}
+
+/** A tool of the caller in the core. @param name there */
+function coreTool(tool: CallersTool, name: string, at: string, members: Members): Tool {
+  const { description } = tool.value;
+  if (tool.case === "function") {
+    const { parameters, strict } = tool.value;
+    return create(ToolSchema, { name, description, parameters, ...optional("strict", strict) });
+  }
+  const { format } = tool.value;
+  if (format?.format.case === "grammar")
+    members.noEffect(`${at}.format`, "The model sees the grammar. The input of calls is not checked against it.");
+  const described = describeCustom(description, format);
+  return create(ToolSchema, { name, description: described, parameters: CUSTOM_PARAMETERS, strict: true });
 }
 
 function isWebSearch(type: string): boolean {
@@ -82,8 +118,9 @@ function choiceOf(choice: ResponseToolChoice | undefined) {
   if (!choice) return undefined;
   const { type, mode, name, namespace } = choice;
   if (type === "" || type === "allowed_tools") return create(ToolChoiceSchema, { mode });
-  if (type === "function") return create(ToolChoiceSchema, { name: flatName(namespace, name) });
-  throw invalid("tool_choice.type", 'tool_choice.type must be "function", "allowed_tools" or "web_search".');
+  if (type === "function" || type === "custom") return create(ToolChoiceSchema, { name: flatName(namespace, name) });
+  const expected = '"function", "custom", "allowed_tools" or "web_search"';
+  throw invalid("tool_choice.type", `tool_choice.type must be ${expected}.`);
 }
 
 /** The tools that `allowed_tools` names; undefined: all are allowed. */

@@ -12,16 +12,32 @@ const CODEX = join(import.meta.dirname, "node_modules/.bin/codex");
 const TASK = "Write the sum of the numbers in numbers.txt to sum.txt.";
 const NUMBERS = "17\n25\n";
 const ANSWER = "The sum is 42. It is in sum.txt.";
-/** What the agent runs, one call after the other. None of it needs an escape in JSON. */
-const COMMANDS = ["cat ./numbers.txt", "printf 42 > ./sum.txt", "wc -c ./sum.txt"];
+const PATCH = "*** Begin Patch\n*** Add File: sum.txt\n+42\n*** End Patch";
 
-/** Scripts an agent that runs the commands and then answers. The requests say which commands it has run. */
-function playCommands({ vendor }: Served): void {
+interface Step {
+  name: string;
+  arguments: object;
+  /** Text of the call that has no escape in JSON. */
+  mark: string;
+}
+
+function command(cmd: string): Step {
+  return { name: "exec_command", arguments: { cmd }, mark: cmd };
+}
+
+const READ = command("cat ./numbers.txt");
+const COUNT = command("wc -c ./sum.txt");
+const PRINT = [READ, command("echo 42 > ./sum.txt"), COUNT];
+/** For models of its own list, Codex has a custom tool, whose input is text. */
+const EDIT = [READ, { name: "apply_patch", arguments: { input: PATCH }, mark: "*** Add File: sum.txt" }, COUNT];
+
+/** Scripts an agent that takes these steps and then answers. The requests say which ones it has taken. */
+function playSteps({ vendor }: Served, steps: readonly Step[]): void {
   vendor.reset();
   vendor.always(({ body }) => {
-    const next = COMMANDS.find((command) => !body.includes(command));
+    const next = steps.find(({ mark }) => !body.includes(mark));
     if (next === undefined) return { text: ANSWER };
-    return { calls: [{ name: "exec_command", arguments: JSON.stringify({ cmd: next }) }] };
+    return { calls: [{ name: next.name, arguments: JSON.stringify(next.arguments) }] };
   });
 }
 
@@ -54,17 +70,21 @@ wire_api = "responses"
 }
 
 describe.each(KINDS)("on models of %s", (kind) => {
-  test.for(["chorus", "gpt-5.1-codex"])(
+  test.for([
+    ["chorus", PRINT],
+    ["gpt-5.1-codex", PRINT],
+    ["gpt-5.5", EDIT],
+  ] as const)(
     "Codex finishes a task with three calls, as model %s",
-    async (model, { serve, onTestFinished }) => {
+    async ([model, steps], { serve, onTestFinished }) => {
       const served = await serve(kind);
-      playCommands(served);
+      playSteps(served, steps);
       const { folder, output, log, code } = await runCodex({ onTestFinished }, served, model);
       assert.equal(code, 0, log);
       assert.equal(output.trim(), ANSWER, log);
-      assert.equal(await readFile(join(folder, "sum.txt"), "utf8"), "42");
+      assert.equal(await readFile(join(folder, "sum.txt"), "utf8"), "42\n");
       const last = served.vendor.calls.at(-1)?.body ?? "";
-      for (const result of ["17\\n25", "2 ./sum.txt"]) assert.ok(last.includes(result), last);
+      for (const result of ["17\\n25", "3 ./sum.txt"]) assert.ok(last.includes(result), last);
     },
   );
 });

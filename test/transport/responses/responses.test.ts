@@ -83,6 +83,10 @@ const ITEMS: Record<string, Record<string, string[]>> = {
     ...{ type: ["string"], id: ["string"], call_id: ["string"], name: ["string"] },
     ...{ arguments: ["string"], status: ["string"] },
   },
+  custom_tool_call: {
+    ...{ type: ["string"], id: ["string"], call_id: ["string"], name: ["string"] },
+    ...{ input: ["string"], status: ["string"] },
+  },
 };
 const OF_ITEM = { item_id: ["string"], output_index: ["number"] };
 const OF_PART = { ...OF_ITEM, content_index: ["number"] };
@@ -101,6 +105,8 @@ const EVENTS: Record<string, Record<string, string[]>> = {
   "response.output_text.done": { ...OF_PART, text: ["string"], logprobs: ["array"] },
   "response.function_call_arguments.delta": { ...OF_ITEM, delta: ["string"] },
   "response.function_call_arguments.done": { ...OF_ITEM, name: ["string"], arguments: ["string"] },
+  "response.custom_tool_call_input.delta": { ...OF_ITEM, delta: ["string"] },
+  "response.custom_tool_call_input.done": { ...OF_ITEM, input: ["string"] },
   error: { code: ["string"], message: ["string"], param: ["string", "null"], error: ["object"] },
 };
 
@@ -305,6 +311,64 @@ describe("a response", () => {
     );
   });
 
+  test("asks for custom tools, whose input is text, whole and streamed", async ({ service, vendor }) => {
+    const format = { type: "grammar", syntax: "lark", definition: "start: /.+/" };
+    const patch = { type: "custom", name: "patch", description: "Changes files.", format };
+    const tools = [
+      patch,
+      { type: "namespace", name: "shell", description: "", tools: [{ type: "custom", name: "run" }] },
+    ];
+    const input = 'say "a\nb"';
+    const calls = ["patch", "shell__run"].map((name) => ({ name, arguments: JSON.stringify({ input }) }));
+    const named = [{ name: "patch" }, { namespace: "shell", name: "run" }];
+    vendor.always({ calls });
+    const { json } = await ask(service, { input: "Hello", tools });
+    checkResponse({ ...json, tools: [] });
+    for (const [i, { id, call_id, ...item }] of json.output.entries()) {
+      assert.match(id, /^ctc_/);
+      assert.deepEqual(item, { type: "custom_tool_call", ...named[i], input, status: "completed" });
+    }
+    assert.deepEqual(
+      json.notices.map(({ code, field }: Json) => [code, field]),
+      [["no_effect", "tools[0].format"]],
+    );
+    assert.ok(vendor.calls[0]?.body.includes("Lark grammar:\\nstart: /.+/"));
+
+    const events = await stream(service, { input: "Hello", tools });
+    for (const event of events.filter(({ response }) => !response)) checkEvent(event);
+    const inputs = events.filter(({ type }) => /custom_tool_call_input/.test(type));
+    assert.deepEqual(
+      inputs.map((event) => event.delta ?? event.input),
+      [input, input, input, input],
+    );
+
+    vendor.reset();
+    vendor.always({ calls: calls.slice(0, 1) });
+    const results = json.output.map(({ call_id }: Json) => ({
+      type: "custom_tool_call_output",
+      call_id,
+      output: "ok",
+    }));
+    const history = [{ role: "user", content: "Hello" }, ...json.output, ...results];
+    const next = await ask(service, { input: history, tools, tool_choice: { type: "custom", name: "patch" } });
+    assert.equal(next.status, 200, JSON.stringify(next.json));
+    const [assistant, ...rest] = (vendor.calls[0]?.json.messages as Json[] | undefined)?.slice(-3) ?? [];
+    assert.deepEqual(JSON.parse(assistant.tool_calls[1].function.arguments), { input });
+    assert.deepEqual(
+      rest.map(({ role, content }: Json) => [role, content]),
+      [
+        ["tool", "ok"],
+        ["tool", "ok"],
+      ],
+    );
+  });
+
+  test("never lets a call of a custom tool without its input leave", async ({ service, vendor }) => {
+    vendor.always({ calls: [{ name: "patch", arguments: '{"text":"a"}' }] });
+    const { status, json } = await ask(service, { input: "Hello", tools: [{ type: "custom", name: "patch" }] });
+    assert.deepEqual([status, json.error.code], [502, "structured_output_failed"]);
+  });
+
   test("maps the tools of a namespace, and a web search", async ({ service, vendor }) => {
     const space = { type: "namespace", name: "agents", description: "d", tools: [TOOL] };
     vendor.reply({ calls: [{ ...CALL, name: "agents__get_weather" }] });
@@ -336,7 +400,8 @@ test("refuses by name what would change the answer", async ({ service, vendor })
     [{ input: "" }, "input"],
     [{ input: 1 }, "input"],
     [{ tools: [{ type: "computer_use_preview" }] }, "tools[0].type"],
-    [{ tools: [{ type: "custom", name: "a" }] }, "tools[0].type"],
+    [{ tools: [{ type: "custom", name: "a b" }] }, "tools[0].name"],
+    [{ tools: [{ type: "custom", name: "a", format: { type: "json" } }] }, "tools[0].format.type"],
     [{ tools: [{ ...TOOL, name: "a b" }] }, "tools[0].name"],
     [{ tools: [TOOL], tool_choice: { type: "function", name: "other" } }, "tool_choice.name"],
     [{ tools: [TOOL], tool_choice: { type: "mcp" } }, "tool_choice.type"],
