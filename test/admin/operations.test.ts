@@ -12,32 +12,35 @@ import {
 import { LimitName, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { openPool } from "../../src/store/pool.ts";
 import { test as base } from "../helpers/fixtures.ts";
+import { OWN_PROCESS } from "../helpers/program.ts";
 import { rpcFailure } from "../helpers/rpc.ts";
-import { startService } from "../helpers/service.ts";
+import { startOwnService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import type { Reply } from "../helpers/vendors.ts";
 
-const test = base.extend("operator", ({ service: { rpcUrl, operatorToken } }) => {
-  const as = (token: string) => {
-    const authorize = { header: "authorization", value: `Bearer ${token}` };
-    const transport = createConnectTransport({
-      baseUrl: rpcUrl,
-      httpVersion: "1.1",
-      interceptors: [
-        (next) => (request) => {
-          request.header.set(authorize.header, authorize.value);
-          return next(request);
-        },
-      ],
-    });
-    return {
-      operations: createClient(OperationsService, transport),
-      workspaces: createClient(WorkspaceService, transport),
-      credits: createClient(CreditService, transport),
+const test = base
+  .extend("env", { scope: "file" }, OWN_PROCESS)
+  .extend("operator", ({ service: { rpcUrl, operatorToken } }) => {
+    const as = (token: string) => {
+      const authorize = { header: "authorization", value: `Bearer ${token}` };
+      const transport = createConnectTransport({
+        baseUrl: rpcUrl,
+        httpVersion: "1.1",
+        interceptors: [
+          (next) => (request) => {
+            request.header.set(authorize.header, authorize.value);
+            return next(request);
+          },
+        ],
+      });
+      return {
+        operations: createClient(OperationsService, transport),
+        workspaces: createClient(WorkspaceService, transport),
+        credits: createClient(CreditService, transport),
+      };
     };
-  };
-  return { ...as(operatorToken), as };
-});
+    return { ...as(operatorToken), as };
+  });
 
 test("lists models with their health and calls", async ({ service, vendor, operator: { operations } }) => {
   const model = async (name: string) => (await operations.listModels({})).models.find((of) => of.name === name);
@@ -135,7 +138,7 @@ test("a test that succeeds brings back a model that failed", async ({ service, v
 test("lists the replicas that run, until they stop", async ({ service, t, operator: { operations } }) => {
   const list = async () => (await operations.listReplicas({})).replicas;
   await until(async () => (await list()).length === 1);
-  const other = await startService(t, { databaseUrl: service.databaseUrl });
+  const other = await startOwnService(t, { databaseUrl: service.databaseUrl });
   await until(async () => (await list()).length === 2);
   const replicas = await list();
   assert.deepEqual(replicas.map(({ pid }) => pid).toSorted(), [service.process.pid, other.process.pid].toSorted());

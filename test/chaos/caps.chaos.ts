@@ -6,7 +6,7 @@ import { adminOf } from "../helpers/admin.ts";
 import { checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
-import { startService, type TestService } from "../helpers/service.ts";
+import { startOwnService, type TestService } from "../helpers/service.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 /** Requests for which a cap suffices, and ten times as many that come. */
@@ -134,7 +134,7 @@ class Replicas {
 
   #startIn(dataDir: string): Promise<TestService> {
     const env = { ...this.#env, LOG_LEVEL: "error" };
-    return startService(this.#t, { databaseUrl: this.#url, dataDir, env });
+    return startOwnService(this.#t, { databaseUrl: this.#url, dataDir, env });
   }
 }
 

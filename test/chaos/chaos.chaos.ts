@@ -7,7 +7,7 @@ import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { checkCharges, startFaultyVendor, startLoad } from "../helpers/load.ts";
 import { type DatabaseServer, startServer } from "../helpers/server.ts";
-import { startService, type TestService } from "../helpers/service.ts";
+import { startOwnService, type TestService } from "../helpers/service.ts";
 
 /** Duration of the faults in seconds; set CHORUS_TEST_CHAOS_SECONDS for a longer search. */
 const SECONDS = Number(process.env.CHORUS_TEST_CHAOS_SECONDS ?? 50);
@@ -49,7 +49,7 @@ test("keeps ledger, caps and holds correct and charges each answer once under cr
   });
 
   const start = (dataDir: string) =>
-    startService(t, {
+    startOwnService(t, {
       databaseUrl: server.url,
       dataDir,
       env: { ...vendor.env, LOG_LEVEL: "error", CHORUS_DRAIN_MS: "2000" },

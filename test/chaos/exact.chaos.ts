@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
-import { startService } from "../helpers/service.ts";
+import { startOwnService } from "../helpers/service.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 test("answers exactly 100 of 1,000 concurrent requests on two services with a balance for 100", async (t) => {
@@ -10,7 +10,7 @@ test("answers exactly 100 of 1,000 concurrent requests on two services with a ba
   // Longer than max_tokens, so each answer costs its whole hold.
   const vendor = await startVendor("openai", { text: "again and again ".repeat(40), headersMs: 200 });
   t.onTestFinished(() => vendor.close());
-  const start = async () => startService(t, { databaseUrl: url, dataDir: await makeFolder(t), env: vendor.env });
+  const start = async () => startOwnService(t, { databaseUrl: url, dataDir: await makeFolder(t), env: vendor.env });
   const services = [await start(), await start()];
   const ask = (i: number, secret: string) =>
     services[i % 2]?.post("/v1/generate", { prompt: "Say it.", max_tokens: 20 }, { "x-api-key": secret });

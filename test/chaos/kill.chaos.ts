@@ -5,7 +5,7 @@ import { test } from "vitest";
 import { accountOf, checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { type DatabaseServer, startServer } from "../helpers/server.ts";
-import { startService, type TestService } from "../helpers/service.ts";
+import { startOwnService, type TestService } from "../helpers/service.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
 const CREDIT = 1_000_000_000n;
@@ -83,7 +83,7 @@ test("releases holds and charges a retry once after kill -9 at each state of a r
   for (const state of Object.keys(states))
     await makeAccount(server.pool, `ws_${state}`, { secret: state, granted: CREDIT });
   const dataDir = await makeFolder(t);
-  const start = (folder: string) => startService(t, { databaseUrl: server.url, dataDir: folder, env: vendor.env });
+  const start = (folder: string) => startOwnService(t, { databaseUrl: server.url, dataDir: folder, env: vendor.env });
   // A locked account stops all statements of a replica, so each state of a statement has a victim.
   const folders = [dataDir, await makeFolder(t), await makeFolder(t), await makeFolder(t), await makeFolder(t)];
   const [victim, taking, settling, settled, other] = (await Promise.all(folders.map(start))) as Five<TestService>;
@@ -156,7 +156,7 @@ test("writes journaled settlements after a kill and restart, and a retry returns
   const vendor = await startTaggedVendor(t);
   await makeAccount(server.pool, "ws_1", { secret: "waiting", granted: CREDIT });
   const dataDir = await makeFolder(t);
-  const start = () => startService(t, { databaseUrl: server.url, dataDir, env: vendor.env });
+  const start = () => startOwnService(t, { databaseUrl: server.url, dataDir, env: vendor.env });
   const victim = await start();
   const answer = send(victim, "waiting", "[slow] The database goes away meanwhile.");
   await until("the grant", async () => (await server.pool.query("select from grants")).length === 1);

@@ -4,7 +4,7 @@ import { describe, test } from "vitest";
 import { checkBooks, makeAccount, makeFolder } from "../helpers/books.ts";
 import { checkCharges, startFaultyVendor, startLoad } from "../helpers/load.ts";
 import { startServer } from "../helpers/server.ts";
-import { startService } from "../helpers/service.ts";
+import { startOwnService } from "../helpers/service.ts";
 
 const AWAY_MS = Number(process.env.CHORUS_TEST_AWAY_MS ?? 20_000);
 
@@ -19,7 +19,7 @@ describe.concurrent("under load, with a database that is unreachable for some ti
         await makeAccount(server.pool, id, { secret: id, granted: 10n ** 12n });
       const services = await Promise.all(
         [1, 2].map(async () =>
-          startService(t, {
+          startOwnService(t, {
             databaseUrl: server.url,
             dataDir: await makeFolder(t),
             env: { ...vendor.env, LOG_LEVEL: "error" },

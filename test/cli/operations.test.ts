@@ -4,11 +4,12 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCli } from "../helpers/cli.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
-import { startService } from "../helpers/service.ts";
+import { OWN_PROCESS } from "../helpers/program.ts";
+import { startOwnService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
-const test = base.extend("env", { scope: "file" }, OFFLINE);
+const test = base.extend("env", { scope: "file" }, { ...OFFLINE, ...OWN_PROCESS });
 
 test("shows models and replicas", async ({ service }) => {
   const env = { DATA_DIR: service.dataDir };
@@ -50,7 +51,7 @@ test("a test says why a model does not answer, with exit code 1", async ({ onTes
   const t = { onTestFinished };
   const vendor = await startVendor("openai", { status: 402, error: { message: "Payment required", code: "no_money" } });
   onTestFinished(() => vendor.close());
-  const service = await startService(t, { env: vendor.env });
+  const service = await startOwnService(t, { env: vendor.env });
   const env = { DATA_DIR: service.dataDir };
   const { stdout, code } = await runCli(["models", "test", "openai-strong"], env);
   assert.match(
@@ -86,7 +87,7 @@ test("check names the machine whose journal has lines that are set aside", async
   t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
   await mkdir(join(dataDir, "journal"));
   await writeFile(join(dataDir, "journal/damaged"), "one\ntwo\n");
-  const service = await startService(t, { dataDir });
+  const service = await startOwnService(t, { dataDir });
   const env = { DATA_DIR: dataDir };
   await until(async () => (await runCli(["check"], env)).code === 1);
   const { stdout, stderr } = await runCli(["check"], env);

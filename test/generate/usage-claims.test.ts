@@ -4,7 +4,7 @@ import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { credits, RATES, rowOf } from "../helpers/bench.ts";
 import { testDatabase } from "../helpers/database.ts";
-import { startService, type TestService } from "../helpers/service.ts";
+import { startOwnService, type TestService } from "../helpers/service.ts";
 import { type Reply, type ScriptedVendor, startVendor, type VendorCall, type VendorKind } from "../helpers/vendors.ts";
 import { callers, fileLifetime } from "./callers.ts";
 
@@ -123,7 +123,7 @@ for (const kind of ["openai", "anthropic", "google"] as const) {
       const database = await testDatabase(lifetime);
       pool = database.pool;
       const env = { ...vendor.env, CHORUS_RATES: JSON.stringify(RATES), LOG_LEVEL: "info" };
-      service = await startService(lifetime, { databaseUrl: database.url, env });
+      service = await startOwnService(lifetime, { databaseUrl: database.url, env });
     });
     afterAll(() => lifetime.end());
 

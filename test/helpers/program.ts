@@ -6,6 +6,15 @@ const SOURCES = resolve(import.meta.dirname, "../../src/process/start.ts");
 /** Environment of a service that a test changes or measures: it runs the sources. */
 export const FROM_SOURCES: Readonly<Record<string, string>> = { CHORUS_TEST_START: SOURCES };
 
+/** Environment of a service in a process of its own, which a test crashes, suspends or measures. */
+export const OWN_PROCESS: Readonly<Record<string, string>> = { CHORUS_TEST_PROCESS: "own" };
+
+/** Whether a service with this environment can run beside others in one process (service-host.ts). */
+export function canShareProcess(env: Readonly<Record<string, string>> = {}): boolean {
+  const ofProcess = Object.keys(env).some((name) => /^(CHORUS_TEST_|CHORUS_WORKERS$|NODE_|OTEL_|UV_)/.test(name));
+  return process.env[RUN_VARIABLE] !== undefined && !ofProcess;
+}
+
 /**
  * The program that starts a service with this environment: the service in a few files (tools/bundle.ts), which starts
  * in half the processor time; or its sources, for which `FROM_SOURCES` asks.

@@ -2,7 +2,7 @@
 export const RUN_VARIABLE = "CHORUS_TEST_RUN";
 
 /** What the main process of the run does for test files (see setup.ts). */
-export type Action = "create" | "drop" | "service" | "cli" | "cluster" | "shell" | "browser";
+export type Action = "create" | "drop" | "service" | "host" | "cli" | "cluster" | "shell" | "browser";
 
 /** Asks the main process of the run. @throws Error with the text of its failure */
 export async function ask(action: Action, body = ""): Promise<string> {

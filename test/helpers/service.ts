@@ -1,13 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "./database.ts";
 import { CHILD_ENV } from "./environment.ts";
+import type { Ended, Order } from "./hosts.ts";
 import type { Lifetime } from "./lifetime.ts";
-import { programOf } from "./program.ts";
+import { canShareProcess, OWN_PROCESS, programOf } from "./program.ts";
+import { ask } from "./run.ts";
 
 export interface TestService {
   /** Address of the public listener. */
@@ -18,6 +21,7 @@ export interface TestService {
   readonly operatorToken: string;
   readonly databaseUrl: string;
   readonly dataDir: string;
+  /** Its process. @throws Error if it shares one */
   readonly process: ChildProcess;
   /** Standard output and log of the service so far. */
   output(): string;
@@ -37,35 +41,112 @@ export interface TestServiceOptions {
   launcher?: readonly string[];
 }
 
-/** Starts the service in a child process on free ports and ends it after the test. */
+/**
+ * Starts the service on free ports and ends it after the test. It shares a process with services of other tests, unless
+ * its environment or the launcher concerns the process (see `OWN_PROCESS`).
+ */
 export async function startService(t: Lifetime, options: TestServiceOptions = {}): Promise<TestService> {
   const databaseUrl = options.databaseUrl ?? (await testDatabase(t)).url;
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "chorus-data-")));
   const apiKey = "test-key-0123456789abcdef";
   const operatorToken = "test-operator-0123456789abcdef";
-  const main = await programOf(options.env);
-  const [program = "", ...parameters] = [...(options.launcher ?? []), process.execPath, main];
-  const child = spawn(program, parameters, {
-    // Outside the repository, because a developer's catalogue file there would be read.
-    cwd: dataDir,
-    env: {
-      ...CHILD_ENV,
-      HOST: "127.0.0.1",
-      PORT: "0",
-      RPC_PORT: "0",
-      DATABASE_URL: databaseUrl,
-      DATA_DIR: dataDir,
-      BOOTSTRAP_API_KEY: apiKey,
-      OPERATOR_TOKEN: operatorToken,
-      LOG_LEVEL: "warn",
-      // Tests of limits set their own tiers.
-      CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
-      // Test machines are busy.
-      CHORUS_MAX_LOOP_DELAY_MS: "0",
-      ...options.env,
+  const env: Record<string, string> = {
+    HOST: "127.0.0.1",
+    PORT: "0",
+    RPC_PORT: "0",
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: dataDir,
+    BOOTSTRAP_API_KEY: apiKey,
+    OPERATOR_TOKEN: operatorToken,
+    LOG_LEVEL: "warn",
+    // Tests of limits set their own tiers.
+    CHORUS_TIERS: '[{"name":"free","purchased":0,"limits":{}}]',
+    // Test machines are busy.
+    CHORUS_MAX_LOOP_DELAY_MS: "0",
+    ...options.env,
+  };
+  if (!options.dataDir) t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const isShared = options.launcher === undefined && canShareProcess(options.env);
+  const { output, stop, child } = isShared
+    ? await startShared(t, { ...CHILD_ENV, ...env })
+    : await startOwn(t, { ...CHILD_ENV, ...env }, dataDir, options.launcher);
+  if (databaseUrl !== "" && options.env?.CHORUS_TIERS === undefined) await grantCredit(databaseUrl);
+  const [, url = ""] = /REST and SSE +(\S+)/.exec(output()) ?? [];
+  const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output()) ?? [];
+  return {
+    url,
+    rpcUrl,
+    apiKey,
+    operatorToken,
+    databaseUrl,
+    dataDir,
+    get process() {
+      if (child === undefined) throw new Error("This service shares a process. Start it with startOwnService.");
+      return child;
     },
-    stdio: ["ignore", "pipe", "pipe"],
+    output,
+    stop,
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        headers: { "x-api-key": apiKey, "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    get: (path, headers = {}) => fetch(url + path, { headers: { "x-api-key": apiKey, ...headers } }),
+  };
+}
+
+/** Starts the service in a process of its own, to which a test may send signals. */
+export function startOwnService(t: Lifetime, options: TestServiceOptions = {}): Promise<TestService> {
+  return startService(t, { ...options, env: { ...OWN_PROCESS, ...options.env } });
+}
+
+interface Started {
+  output(): string;
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
+  readonly child?: ChildProcess;
+}
+
+/** Starts a service in a process that runs services of other tests, too (service-host.ts). */
+async function startShared(t: Lifetime, env: Record<string, string>): Promise<Started> {
+  const folder = await mkdtemp(join(tmpdir(), "chorus-output-"));
+  const output = join(folder, "output");
+  const url = await ask("host", process.env.VITEST_POOL_ID ?? "");
+  const send = async (order: Order): Promise<string> => {
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(order) });
+    const answer = await response.text();
+    if (!response.ok) throw new Error(answer);
+    return answer;
+  };
+  let ended: Promise<Ended> | undefined;
+  const end = async (signal: NodeJS.Signals): Promise<Ended> => {
+    await send({ order: "signal", output, signal });
+    return JSON.parse(await send({ order: "end", output }));
+  };
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    ended ??= end(signal);
+    return (await ended).code;
+  };
+  const read = () => readFileSync(output, "utf8");
+  t.onTestFinished(async () => {
+    await stop();
+    await rm(folder, { recursive: true, force: true });
   });
+  const { code }: Ended = JSON.parse(await send({ order: "start", output, env }));
+  if (code !== null) throw new Error(`the service ended before it was ready:\n${read()}`);
+  return { output: read, stop };
+}
+
+/** Starts a service in a process of its own. */
+async function startOwn(
+  t: Lifetime,
+  env: Record<string, string>,
+  cwd: string,
+  launcher: readonly string[] = [],
+): Promise<Started> {
+  const [program = "", ...parameters] = [...launcher, process.execPath, await programOf(env)];
+  // Outside the repository, because a developer's catalogue file there would be read.
+  const child = spawn(program, parameters, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let isReady = false;
   // `close` comes after the last output.
@@ -73,7 +154,6 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
   t.onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     await exited;
-    if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
   });
   const ready = new Promise<void>((resolve, reject) => {
     const read = (chunk: Buffer) => {
@@ -88,30 +168,14 @@ export async function startService(t: Lifetime, options: TestServiceOptions = {}
     exited.then(() => reject(new Error(`the service ended before it was ready:\n${output}`)));
   });
   await ready;
-  if (databaseUrl !== "" && options.env?.CHORUS_TIERS === undefined) await grantCredit(databaseUrl);
-  const [, url = ""] = /REST and SSE +(\S+)/.exec(output) ?? [];
-  const [, rpcUrl = ""] = /gRPC-Web +(\S+)/.exec(output) ?? [];
   return {
-    url,
-    rpcUrl,
-    apiKey,
-    operatorToken,
-    databaseUrl,
-    dataDir,
-    process: child,
+    child,
     output: () => output,
     async stop(signal = "SIGTERM") {
       child.kill(signal);
       const [code, by] = await exited;
       return code ?? by;
     },
-    post: (path, body, headers = {}) =>
-      fetch(url + path, {
-        method: "POST",
-        headers: { "x-api-key": apiKey, "content-type": "application/json", ...headers },
-        body: typeof body === "string" ? body : JSON.stringify(body),
-      }),
-    get: (path, headers = {}) => fetch(url + path, { headers: { "x-api-key": apiKey, ...headers } }),
   };
 }
 

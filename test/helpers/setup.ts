@@ -13,6 +13,7 @@ import { startBrowser } from "./chromium.ts";
 import type { CliCall } from "./cli.ts";
 import { CliThreads } from "./cli-threads.ts";
 import { openTestServer, type TestServer } from "./database.ts";
+import { Hosts } from "./hosts.ts";
 import { type Action, RUN_VARIABLE } from "./run.ts";
 
 /** Clients of OpenAI's API that others wrote. They are packages apart, because only their tests need them. */
@@ -20,9 +21,9 @@ const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
 
 /**
  * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
- * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own, the
- * built service, the loaded command line, the folder of a new database, of which tests take copies, and one browser.
- * Each starts at the first request. The processes of the test files inherit the address.
+ * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own,
+ * the built service, processes that run it, the loaded command line, the folder of a new database, of which tests take
+ * copies, and one browser. Each starts at the first request. The processes of the test files inherit the address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
   installForeignClients();
@@ -31,6 +32,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
   let browser: Promise<BrowserServer> | undefined;
   let service: Promise<string> | undefined;
   const threads = new CliThreads();
+  const hosts = new Hosts();
   const actions: Record<Action, (body: string) => Promise<string>> = {
     async create() {
       server ??= openTestServer();
@@ -48,6 +50,10 @@ export default async function setUp(): Promise<() => Promise<void>> {
     service() {
       service ??= bundleService();
       return service;
+    },
+    async host(of) {
+      service ??= bundleService();
+      return hosts.urlFor(of, await service);
     },
     async browser() {
       browser ??= startBrowser();
@@ -72,6 +78,7 @@ export default async function setUp(): Promise<() => Promise<void>> {
     listener.closeAllConnections();
     listener.close();
     await threads.close();
+    await hosts.close();
     await (await server)?.close();
     await (await browser)?.close();
     if (cluster) await rm(await cluster, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
 import { FROM_SOURCES } from "../helpers/program.ts";
-import { startService } from "../helpers/service.ts";
+import { startOwnService } from "../helpers/service.ts";
 import { LOADED, RECORDING } from "./loaded-modules.ts";
 
 test("the service is ready within 15 s on an empty folder, and within 10 s on the next start", async (t) => {
@@ -14,7 +14,7 @@ test("the service is ready within 15 s on an empty folder, and within 10 s on th
   const seconds: number[] = [];
   for (let i = 0; i < 2; i++) {
     const began = performance.now();
-    const service = await startService(t, { databaseUrl: "", dataDir, env: FROM_SOURCES });
+    const service = await startOwnService(t, { databaseUrl: "", dataDir, env: FROM_SOURCES });
     seconds.push((performance.now() - began) / 1_000);
     assert.equal(await service.stop(), 0);
   }
@@ -30,7 +30,7 @@ const MOST_FILES = 910;
 const LATER = /\/node_modules\/(mammoth|unpdf|htmlparser2|yauzl|openid-client|gpt-tokenizer|@opentelemetry\/sdk)/;
 
 test("a start loads no more modules than before, and none that only some services need", async (t) => {
-  const service = await startService(t, { env: RECORDING });
+  const service = await startOwnService(t, { env: RECORDING });
   assert.equal(await service.stop(), 0);
   const loaded = (await readFile(join(service.dataDir, LOADED), "utf8")).split("\n");
   const files = loaded.filter((url) => url.startsWith("file:"));

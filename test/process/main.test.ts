@@ -19,7 +19,7 @@ import { CHILD_ENV } from "../helpers/environment.ts";
 import { faultEnv } from "../helpers/faults.ts";
 import { programOf } from "../helpers/program.ts";
 import { rpcFailure, transports } from "../helpers/rpc.ts";
-import { readEvents, startService, type TestService } from "../helpers/service.ts";
+import { readEvents, startOwnService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import { startVendor } from "../helpers/vendors.ts";
 
@@ -64,7 +64,7 @@ async function start(env: Record<string, string>): Promise<{ code: number | null
 
 test("answers the curl command that the first start prints", async (t) => {
   const dataDir = await dataFolder();
-  const service = await startService(t, { databaseUrl: "", dataDir, env: { ...NO_SECRETS, HOST: "0.0.0.0" } });
+  const service = await startOwnService(t, { databaseUrl: "", dataDir, env: { ...NO_SECRETS, HOST: "0.0.0.0" } });
 
   const [, curl = ""] = /^ {2}(curl .+)$/m.exec(service.output()) ?? [];
   assert.match(curl, /^curl http:\/\/127\.0\.0\.1:\d+\/v1\/generate -H "X-API-Key: ck_/);
@@ -78,7 +78,7 @@ test("answers the curl command that the first start prints", async (t) => {
 });
 
 test("names its addresses and models, and signs its owner in with a link", async (t) => {
-  const service = await startService(t, { databaseUrl: "", env: { ...NO_SECRETS, CHORUS_WORKERS: "2" } });
+  const service = await startOwnService(t, { databaseUrl: "", env: { ...NO_SECRETS, CHORUS_WORKERS: "2" } });
   const row = (name: string) => new RegExp(`^ +${name} +(\\S.*)$`, "m").exec(service.output())?.[1] ?? "";
   assert.equal(row("Console"), `${service.url}/console`);
   assert.equal(row("API reference"), `${service.url}/docs`);
@@ -93,7 +93,8 @@ test("names its addresses and models, and signs its owner in with a link", async
 test("prints no secret with a database of the operator, and writes it to a file on request", async (t) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
   const secretsFile = join(await dataFolder(), "new/secrets.env");
-  const start = (env: Record<string, string> = {}) => startService(t, { databaseUrl, env: { ...NO_SECRETS, ...env } });
+  const start = (env: Record<string, string> = {}) =>
+    startOwnService(t, { databaseUrl, env: { ...NO_SECRETS, ...env } });
   const first = await start();
   assert.doesNotMatch(first.output(), /(ck|op|ow|li)_\w/);
   assert.match(
@@ -114,11 +115,11 @@ test("prints no secret with a database of the operator, and writes it to a file 
 
 test("reuses the database of a killed service", async (t) => {
   const dataDir = await dataFolder();
-  const service = await startService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
+  const service = await startOwnService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
   const [key = ""] = /ck_\w+/.exec(service.output()) ?? [];
   const postgres = await postgresOf(dataDir);
   assert.equal(await service.stop("SIGKILL"), "SIGKILL");
-  const next = await startService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
+  const next = await startOwnService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
   assert.equal(await postgresOf(dataDir), postgres);
   assert.doesNotMatch(next.output(), /ck_|op_/);
   assert.match(next.output(), /X-API-Key: \$CHORUS_API_KEY/);
@@ -129,7 +130,7 @@ test("reuses the database of a killed service", async (t) => {
 });
 
 test("uses configured secrets and never prints them", async (t) => {
-  const service = await startService(t);
+  const service = await startOwnService(t);
   assert.ok(!service.output().includes(service.apiKey) && !service.output().includes(service.operatorToken));
   assert.doesNotMatch(service.output(), /ck_|op_/);
 });
@@ -137,7 +138,7 @@ test("uses configured secrets and never prints them", async (t) => {
 test("two services on one data folder share its database, and the last one stops it", async (t) => {
   const dataDir = await dataFolder();
   const options = { databaseUrl: "", dataDir, env: NO_SECRETS };
-  const [one, other] = await Promise.all([startService(t, options), startService(t, options)]);
+  const [one, other] = await Promise.all([startOwnService(t, options), startOwnService(t, options)]);
   const shown = [one, other].map(({ output }) => output()).filter((output) => output.includes("API key  "));
   assert.equal(shown.length, 1, "secrets printed once");
   const key = /ck_\w+/.exec(shown[0] ?? "")?.[0] ?? "";
@@ -162,7 +163,11 @@ test("replicas that start concurrently on an empty database share keys and revoc
   await pool.query("create schema public");
   const secretsFile = join(await dataFolder(), "secrets");
   const options = { databaseUrl, env: { ...NO_SECRETS, CHORUS_SECRETS_FILE: secretsFile } };
-  const replicas = await Promise.all([startService(t, options), startService(t, options), startService(t, options)]);
+  const replicas = await Promise.all([
+    startOwnService(t, options),
+    startOwnService(t, options),
+    startOwnService(t, options),
+  ]);
   assert.equal(replicas.filter(({ output }) => output().includes("New secrets")).length, 1);
   const [, operatorToken = ""] = /OPERATOR_TOKEN=(\S+)/.exec(await readFile(secretsFile, "utf8")) ?? [];
   const [one, other] = replicas as [TestService, TestService, TestService];
@@ -200,7 +205,7 @@ test("SIGTERM: keeps its heartbeat while requests run, so that no other replica 
   });
   t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: "60000" } });
+  const service = await startOwnService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: "60000" } });
   const answer = service.post("/v1/generate", { prompt: "slow" });
   await until(() => vendor.calls.length > 0);
   const exit = service.stop("SIGTERM");
@@ -228,7 +233,7 @@ test("SIGTERM: reports not ready, lets requests finish, and aborts the rest with
   );
   t.onTestFinished(() => vendor.close());
   const { url: databaseUrl, pool } = await testDatabase(t);
-  const service = await startService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
+  const service = await startOwnService(t, { databaseUrl, env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
   const headers = { "x-api-key": service.apiKey };
   const { gRPC, "Connect over HTTP/1.1": connect } = transports(service.rpcUrl);
   const rpc = createClient(GenerationService, gRPC);
@@ -298,7 +303,7 @@ test("counts a doubled Ctrl-C once, and exits at once on a later signal", async 
   const vendor = await startVendor("openai", { text: ["one ", "two"], after: 1, end: "hang" });
   t.onTestFinished(() => vendor.close());
   const run = async (drainMs: number) => {
-    const service = await startService(t, { env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
+    const service = await startOwnService(t, { env: { ...vendor.env, CHORUS_DRAIN_MS: `${drainMs}` } });
     // Has its headers when the first text was written.
     const response = await service.post("/v1/generate:stream", { prompt: "a" });
     return { service, events: readEvents(response).catch(() => []) };
@@ -355,7 +360,7 @@ test("names a port in use, and prints the secrets at the next start", async (t) 
     );
     assert.equal(await postgresOf(dataDir), undefined);
   }
-  const service = await startService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
+  const service = await startOwnService(t, { databaseUrl: "", dataDir, env: NO_SECRETS });
   assert.match(service.output(), /API key +ck_/);
   assert.equal(await service.stop(), 0);
 });
@@ -393,14 +398,14 @@ test("names an unusable setting and exits with code 1", async (t) => {
 test("starts without a writable data folder when a database is configured", async (t) => {
   const file = join(await dataFolder(), "file");
   await writeFile(file, "");
-  const service = await startService(t, { env: { DATA_DIR: join(file, "data") } });
+  const service = await startOwnService(t, { env: { DATA_DIR: join(file, "data") } });
   assert.equal((await service.get("/readyz")).status, 200);
   assert.equal(await service.stop(), 0);
   assert.match(service.output(), /could not write to DATA_DIR/);
 });
 
 test("a rejected promise that nothing awaits is logged and counted, and requests go on", async (t) => {
-  const service = await startService(t, { env: faultEnv("rejection") });
+  const service = await startOwnService(t, { env: faultEnv("rejection") });
   service.process.kill("SIGUSR2");
   const count = async () => {
     const text = await (await fetch(`${service.rpcUrl}/metrics`)).text();
@@ -414,7 +419,7 @@ test("a rejected promise that nothing awaits is logged and counted, and requests
 });
 
 test("an uncaught exception ends the process with its name and place as the last line of the log", async (t) => {
-  const service = await startService(t, { env: { ...faultEnv("exception"), LOG_LEVEL: "info" } });
+  const service = await startOwnService(t, { env: { ...faultEnv("exception"), LOG_LEVEL: "info" } });
   for (let i = 0; i < 20; i++) await service.get("/v1/quotas");
   assert.equal(await service.stop("SIGUSR2"), 1);
   const lines = service.output().trimEnd().split("\n");

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { startServer } from "../helpers/server.ts";
-import { startService } from "../helpers/service.ts";
+import { startOwnService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
 for (const outage of ["stop", "freeze"] as const) {
   test(`/readyz leaves an absent database some seconds, then answers 503 until it is back (${outage})`, async (t) => {
     const server = await startServer(t);
-    const service = await startService(t, { databaseUrl: server.url, env: { OPENAI_API_KEY: "" } });
+    const service = await startOwnService(t, { databaseUrl: server.url, env: { OPENAI_API_KEY: "" } });
     // Each on its own connection, because the service closes an idle one when a busy machine is about to reuse it.
     const status = async (path: string) => (await service.get(path, { connection: "close" })).status;
     assert.deepEqual([await status("/readyz"), await status("/v1/quotas")], [200, 200]);

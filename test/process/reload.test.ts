@@ -7,7 +7,7 @@ import { makeFolder } from "../helpers/books.ts";
 import { test } from "../helpers/fixtures.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 import { transports } from "../helpers/rpc.ts";
-import { eventsOf, startService, type TestService } from "../helpers/service.ts";
+import { eventsOf, startOwnService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
 
@@ -69,7 +69,7 @@ test("reloads models, keys, rates and tiers under load, without a failed request
   const vendor = await startVendor("openai", { text: ["one", " two"], betweenMs: 5 });
   t.onTestFinished(() => vendor.close());
   const { write, catalogue, env } = await makeFiles(t, vendor);
-  const service = await startService(t, { env });
+  const service = await startOwnService(t, { env });
 
   const statuses = new Set<number>();
   let stop = false;
@@ -110,7 +110,7 @@ test("lets a running stream end with the models and rates with which it began", 
   const other = await startVendor("openai");
   t.onTestFinished(() => Promise.all([vendor.close(), other.close()]).then(() => undefined));
   const { write, catalogue, env } = await makeFiles(t, vendor);
-  const service = await startService(t, { env });
+  const service = await startOwnService(t, { env });
   vendor.always({ text: ["one", " two", " three"], betweenMs: 1_500 });
   const stream = eventsOf(await service.post("/v1/generate:stream", BODY));
   await stream.next();
@@ -138,7 +138,7 @@ test("changes nothing for a file that is not valid, and names file and member in
   const vendor = await startVendor("openai");
   t.onTestFinished(() => vendor.close());
   const { path, write, catalogue, env } = await makeFiles(t, vendor);
-  const service = await startService(t, { env });
+  const service = await startOwnService(t, { env });
   const broken: [name: string, text: string, reason: RegExp][] = [
     ["models.json", '{"models":[{"name":"m","vendor":"acme"}]}', /models\.json .*models\[0\]\.vendor must be one of/],
     ["rates.json", '{"input":-1}', /^CHORUS_RATES .*"input" must be from 0 .*rates\.json \(CHORUS_RATES_FILE\)/],
@@ -170,7 +170,7 @@ test("reloads all workers on SIGHUP, and records it once", async ({ t }) => {
   const vendor = await startVendor("openai");
   t.onTestFinished(() => vendor.close());
   const { catalogue, env } = await makeFiles(t, vendor);
-  const service = await startService(t, { env: { ...env, CHORUS_WORKERS: "2" } });
+  const service = await startOwnService(t, { env: { ...env, CHORUS_WORKERS: "2" } });
   await catalogue("second");
   service.process.kill("SIGHUP");
   const reloaded = () => [...service.output().matchAll(/"worker":(\d).*"reloaded the settings"/g)];

@@ -7,7 +7,7 @@ import { test } from "vitest";
 import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
-import { startService } from "../helpers/service.ts";
+import { startOwnService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 
 /** OpenAI quotes a short key whole. */
@@ -46,7 +46,7 @@ async function listen(t: Lifetime, listener: RequestListener): Promise<string> {
 
 test("a wrong key is named at the start, in the log, by the models, by readiness and by the failure", async (t) => {
   const { state, env } = await startRefusing(t);
-  const service = await startService(t, { env: { ...env, CHORUS_PROBES: "on" } });
+  const service = await startOwnService(t, { env: { ...env, CHORUS_PROBES: "on" } });
   assert.ok(state.probes.length > 0 && state.probes.every((path) => /^\/v1\/models\/gpt/.test(path)));
   const said = service.output().replace(/\s+/g, " ");
   assert.match(said, /Chorus has started, but no model can answer yet\./);
@@ -78,7 +78,7 @@ test("a wrong key is named at the start, in the log, by the models, by readiness
 test("a service that has answered stays ready, and says that the vendors refuse", async (t) => {
   const { state, env } = await startRefusing(t);
   state.isMended = true;
-  const service = await startService(t, { env: { ...env, CHORUS_PROBES: "on" } });
+  const service = await startOwnService(t, { env: { ...env, CHORUS_PROBES: "on" } });
   assert.ok(!/refuses/.test(service.output()));
   const post = () => service.post("/v1/generate", { prompt: "hello", effort: "high" });
   assert.equal((await post()).status, 200);
@@ -92,7 +92,7 @@ test("a service that has answered stays ready, and says that the vendors refuse"
 
 test("a vendor that does not answer the probe delays nothing", async (t) => {
   const url = await listen(t, () => undefined);
-  const service = await startService(t, {
+  const service = await startOwnService(t, {
     env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${url}/v1`, CHORUS_PROBES: "on" },
   });
   assert.match(service.output(), /^Chorus is ready\./);
@@ -108,7 +108,7 @@ test("a replica whose models only a call brings back stays ready", async (t) => 
     response.writeHead(isFine ? 200 : 402, { "content-type": "application/json" });
     response.end(JSON.stringify(isFine ? COMPLETION : { error: { message: "Insufficient Balance" } }));
   });
-  const service = await startService(t, {
+  const service = await startOwnService(t, {
     env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${url}/v1`, CHORUS_PROBES: "on" },
   });
   const post = () => service.post("/v1/generate", { prompt: "hello", effort: "high" });
@@ -128,7 +128,7 @@ test("a reload probes the vendors, and the log says what it finds", async (t) =>
   await writeFile(file, "right");
   const { OPENAI_API_KEY: _, ...rest } = env;
   const more = { OPENAI_API_KEY_FILE: file, CHORUS_PROBES: "on", LOG_LEVEL: "info" };
-  const service = await startService(t, { env: { ...rest, ...more } });
+  const service = await startOwnService(t, { env: { ...rest, ...more } });
   assert.doesNotMatch(service.output(), /refuses/);
   state.isMended = false;
   await writeFile(file, KEY);
@@ -179,7 +179,7 @@ test.for(["on", "off"])("a wrong key of each vendor is named, with probes %s", a
   const file = join(dataDir, "models.json");
   await writeFile(file, JSON.stringify({ models }));
   const env = { CHORUS_MODELS: file, SOME_KEY: KEY, CHORUS_PROBES: probes };
-  const service = await startService({ onTestFinished }, { dataDir, env });
+  const service = await startOwnService({ onTestFinished }, { dataDir, env });
 
   const refused = await service.post("/v1/generate", { prompt: "hello", effort: "high" });
   assert.equal(refused.status, 502);

@@ -7,7 +7,7 @@ import { test } from "vitest";
 import { testDatabase } from "../../helpers/database.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 import { startServer } from "../../helpers/server.ts";
-import { eventsOf, startService, type TestService } from "../../helpers/service.ts";
+import { eventsOf, startOwnService, type TestService } from "../../helpers/service.ts";
 import { startEarly } from "../../helpers/starting.ts";
 import { until } from "../../helpers/until.ts";
 import { startVendor } from "../../helpers/vendors.ts";
@@ -17,7 +17,7 @@ const BODY = { prompt: "What is 17 * 23 + 4?" };
 /** Starts a service with two workers. */
 async function startTwo(t: Lifetime, env: Record<string, string> = {}, databaseUrl?: string): Promise<TestService> {
   const options = { env: { CHORUS_WORKERS: "2", LOG_LEVEL: "info", ...env } };
-  return startService(t, databaseUrl === undefined ? options : { ...options, databaseUrl });
+  return startOwnService(t, databaseUrl === undefined ? options : { ...options, databaseUrl });
 }
 
 /** Value of a metric without labels, or the sum over its labels. */
@@ -167,7 +167,7 @@ test("says once why a port cannot be used", async (t) => {
 });
 
 test("starts nothing more for one worker", async (t) => {
-  const service = await startService(t, { env: { CHORUS_WORKERS: "1", OPENAI_API_KEY: "", LOG_LEVEL: "info" } });
+  const service = await startOwnService(t, { env: { CHORUS_WORKERS: "1", OPENAI_API_KEY: "", LOG_LEVEL: "info" } });
   assert.deepEqual(await childrenOf(service.process.pid), []);
   assert.equal((await service.post("/v1/generate", BODY)).status, 200);
   assert.equal(await service.stop(), 0);

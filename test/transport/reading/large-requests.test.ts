@@ -3,9 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
 import { GenerationService, Role } from "../../../gen/chorus/v1/generation_pb.js";
-import { test } from "../../helpers/fixtures.ts";
+import { test as base } from "../../helpers/fixtures.ts";
+import { OWN_PROCESS } from "../../helpers/program.ts";
 import { rpcFailure, TRANSPORTS, transports } from "../../helpers/rpc.ts";
 import { readEvents } from "../../helpers/service.ts";
+
+const test = base.extend("env", { scope: "file" }, OWN_PROCESS);
 
 /** Makes a body too large to be read on the event loop. */
 const LONG = "The invoice was paid, 東京 and all. ".repeat(2_000);
