@@ -13,7 +13,7 @@ export interface BreakerOptions {
 
 /** The request that a call belongs to. Calls of one request share one object. */
 export interface Requester {
-  /** Workspace of the caller. */
+  /** Workspace of the caller. Empty for calls of the service itself, such as a test by an operator. */
   readonly workspace: string;
 }
 
@@ -160,8 +160,10 @@ export class Breaker {
     }
     const { workspace } = requester;
     const now = this.#slide();
-    if (this.#lastWorkspace !== undefined && workspace !== this.#lastWorkspace) this.#companyAt = now;
-    this.#lastWorkspace = workspace;
+    if (workspace !== "") {
+      if (this.#lastWorkspace !== undefined && workspace !== this.#lastWorkspace) this.#companyAt = now;
+      this.#lastWorkspace = workspace;
+    }
     const [counts] = this.#halves;
     const count = counts.get(workspace) ?? { requests: 0, failed: 0 };
     count.requests += 1;

@@ -157,6 +157,14 @@ test("passes a forced call while it is open, and closes when that succeeds", () 
   assert.equal(breaker.isClosed, true);
 });
 
+test("opens by one workspace also after calls of the service itself, which count as well", () => {
+  const { breaker, report } = fixture();
+  report("a", "ok");
+  report("", "ok");
+  report("a", "failed", 2);
+  assert.equal(breaker.isClosed, false);
+});
+
 test("stores a bounded number of workspaces", () => {
   const { breaker, report } = fixture();
   for (let i = 0; i < 1_000; i++) report(`w${i}`, i < 256 ? "ok" : "failed");
