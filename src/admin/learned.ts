@@ -13,10 +13,10 @@ import { record, WHOLE_SERVICE } from "./shared/audit.ts";
 type OperationsAdmin = Admin<typeof OperationsService>;
 
 /** Lists what has been learned, also while learning is off. */
-export function listLearned(pool: Pool, { members, learning }: ModelsInUse): OperationsAdmin["listLearned"] {
+export function listLearned(pool: Pool, { all, learning }: ModelsInUse): OperationsAdmin["listLearned"] {
   return async () => {
     const duels = await readDuels(pool);
-    const abilities = ABILITIES.flatMap((ability) => messageOf(members(), duels, ability) ?? []);
+    const abilities = ABILITIES.flatMap((ability) => messageOf(all(), duels, ability) ?? []);
     return { on: learning !== undefined, abilities };
   };
 }
@@ -45,7 +45,7 @@ function messageOf(
 }
 
 /** Forgets sums of pairs. This process forgets at once, others when they read the sums again. */
-export function resetLearned(pool: Pool, { members, learning }: ModelsInUse): OperationsAdmin["resetLearned"] {
+export function resetLearned(pool: Pool, { all, learning }: ModelsInUse): OperationsAdmin["resetLearned"] {
   return async ({ model, ability }, actor) => {
     if (ability !== "" && !ABILITIES.some((one) => one === ability)) {
       throw invalid("ability", `ability must be one of ${ABILITIES.join(", ")}, or empty for all.`);
@@ -56,7 +56,7 @@ export function resetLearned(pool: Pool, { members, learning }: ModelsInUse): Op
          returning wins + losses as graded`,
         [model, ability],
       );
-      if (rows.length === 0 && model !== "" && !members().some(({ name }) => name === model)) {
+      if (rows.length === 0 && model !== "" && !all().some(({ name }) => name === model)) {
         throw unknownModel();
       }
       const sum = rows.reduce((total, row) => total + row.graded, 0n);

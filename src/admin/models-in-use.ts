@@ -3,9 +3,12 @@ import type { Learning } from "../learning/knowledge.ts";
 import type { Member } from "../models/catalogue.ts";
 import type { Tested } from "../models/test-call.ts";
 
-/** The models that requests use now. */
+/** The models of the catalogue in force. */
 export interface ModelsInUse {
-  members(): readonly Member[];
+  /** All models of the catalogue, disabled ones too. */
+  all(): readonly Member[];
+  /** Reads which models are disabled. */
+  disabledChanged(): Promise<void>;
   /** Sends a model a test call; undefined for an unknown model. */
   test(model: string): Promise<Tested | undefined>;
   /** Undefined: learning is off. */

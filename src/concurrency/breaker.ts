@@ -105,6 +105,11 @@ export class Breaker {
     return this.#openedAt === undefined;
   }
 
+  /** Closes the circuit, and forgets what has failed. */
+  reset(): void {
+    this.#close();
+  }
+
   /** Share of the requests in the window that failed, 0 to 1. */
   get failedShare(): number {
     const { requests, failed } = this.#sum();

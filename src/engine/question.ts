@@ -3,7 +3,7 @@ import type { Signal } from "../concurrency/abort.ts";
 import type { Requester } from "../concurrency/breaker.ts";
 import { Failure } from "../contract/failure.ts";
 import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
-import type { Catalogue } from "../models/catalogue.ts";
+import type { Catalogue, Member } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Knowledge } from "../models/order.ts";
 import type {
@@ -111,7 +111,8 @@ export function outputCeiling({ maxTokens = MAX_OUTPUT_TOKENS }: Question): numb
 
 /**
  * Chooses the plan for a question.
- * @throws Failure request_too_long when the request exceeds the context window of every model
+ * @throws Failure request_too_long when the request exceeds the context window of every model; upstream_failed when all
+ *   models are disabled
  * @param read gives the valid JSON object in a text, as JSON text; for the two JSON shapes
  */
 export function planOf(
@@ -122,7 +123,7 @@ export function planOf(
 ): Model {
   const { inputTokens = 0, promptField = "prompt" } = question;
   const fits = ({ contextTokens = Number.POSITIVE_INFINITY }) => inputTokens <= contextTokens;
-  if (!engine.models.members.some(fits)) throw new Failure("request_too_long", { field: promptField });
+  if (!enabledMembers(engine).some(fits)) throw new Failure("request_too_long", { field: promptField });
   const { continues, messages } = question.conversation;
   const hasImages = messages.some(({ images }) => images?.length);
   const { tools } = question;
@@ -177,6 +178,23 @@ function toolsOf({ tools }: Question, { messages }: Prompt): Tools | undefined {
   const names = new Set(messages.flatMap(({ calls = [] }) => calls.map(({ name }) => name)));
   const list = Array.from(names, (name) => ({ name, description: "", parameters: '{"type":"object"}' }));
   return { list, choice: "none", parallel: true };
+}
+
+/**
+ * The models that a request may call: at least one.
+ * @throws Failure upstream_failed when all are disabled
+ */
+export function enabledMembers({ models }: Engine): readonly Member[] {
+  if (models.members.length === 0) throw allDisabled("No model");
+  return models.members;
+}
+
+/** The failure of a request for which only disabled models are left. @param which `No model`, with what it must do */
+export function allDisabled(which: string): Failure {
+  const message =
+    `${which} could answer: all are disabled. Waiting does not help; the operator must enable one. Nothing was ` +
+    "charged.";
+  return new Failure("upstream_failed", { needsOperator: true, message });
 }
 
 const NEEDS_OPERATOR =

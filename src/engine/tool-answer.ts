@@ -14,6 +14,7 @@ import {
   type CallEvent,
   type Engine,
   type EngineEvent,
+  enabledMembers,
   type Finish,
   modelCall,
   outputCeiling,
@@ -144,7 +145,7 @@ function check({ calls, isOver, isCut }: Attempt, tools: Tools, { validators }: 
 /** The model that is asked once more, of the tier of the level first. */
 function retry(engine: Engine, { level, kind }: Question, steps: Steps): Model {
   const tier: Tier = level === "low" ? "fast" : "strong";
-  const { members } = rank(engine.models.members, abilityOf(kind), engine.knowledge?.());
+  const { members } = rank(enabledMembers(engine), abilityOf(kind), engine.knowledge?.());
   return withStep(inTurn(tierFirst(members, tier)), { kind: "reask", role: tier, streamed: false }, steps);
 }
 

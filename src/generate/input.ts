@@ -5,6 +5,7 @@ import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
+import { allDisabled } from "../engine/question.ts";
 import type { ReportedStep, Trace } from "../engine/trace.ts";
 import { notice } from "./notices.ts";
 import type { ReadRequest } from "./read-request.ts";
@@ -39,7 +40,8 @@ const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "ser
  * Reads the files of a request, shortens them to fit the context window, and adds their tokens to those of the text:
  * images count by their dimensions. Instructions that the service adds do not count.
  * @param owner identifier of the workspace
- * @throws Failure invalid_request naming the attachment; the reason of `signal`.
+ * @throws Failure invalid_request naming the attachment; upstream_failed when all models that could read them are
+ *   disabled; the reason of `signal`.
  */
 export function readInput(
   engine: Engine,
@@ -79,6 +81,8 @@ async function readFiles(
   const image = attachments.findIndex(({ mediaType }) => isImage(mediaType));
   const capable = image < 0 ? models.members : models.members.filter(({ images }) => images);
   if (capable.length === 0) {
+    if (image < 0) throw allDisabled("No model");
+    if (models.all.some(({ images }) => images)) throw allDisabled("No model that sees images");
     const field = `attachments[${image}].media_type`;
     throw invalid(field, `${field} is an image, and no model of this service sees images. Send its text instead.`);
   }

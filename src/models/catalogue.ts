@@ -67,6 +67,8 @@ export interface CatalogueOptions {
   onRefusal?: (model: string, refusal: CallRefusal) => void;
   /** Gets what the callbacks and a call's `onUsed` throw, which does not affect the call. */
   errors?: InternalErrors;
+  /** Names of the models that no request may call now; another set when they have changed. Default: none. */
+  disabled?: () => ReadonlySet<string>;
 }
 
 /** A model that a probe has found failing. */
@@ -79,8 +81,10 @@ export interface Probed {
 export interface Catalogue {
   /** Whether all models are built-in offline models. */
   readonly offline: boolean;
-  /** All models, in the order of the configuration. */
+  /** The models that requests may call, in the order of the configuration. The same list until they change. */
   readonly members: readonly Member[];
+  /** All models, disabled ones too. */
+  readonly all: readonly Member[];
   /**
    * Identifies what has answered: the entry of a model with the version that its vendor has named, if it names one;
    * undefined for an unknown model.
@@ -88,16 +92,18 @@ export interface Catalogue {
   fingerprintOf(model: string, version: string | undefined): string | undefined;
   /** The state of each model, as this process knows it. */
   load(): ModelState[];
-  /** Whether the vendor of each model refuses its key, account or name, so that no request can be answered. */
+  /** Whether the vendor of each enabled model refuses its key, account or name, so that no request can be answered. */
   isRefused(): boolean;
   /** Whether a probe would notice if the vendor of a refused model takes it again. */
   mayBeMended(): boolean;
   /**
-   * Probes the models, within 20 seconds. What it finds counts as the result of their last call.
+   * Probes the enabled models, within 20 seconds. What it finds counts as the result of their last call.
    * @param onlyRefused only those that were refused for a reason that a probe finds
    * @returns the models that failed
    */
   probe(stop: AbortSignal, options: { onlyRefused: boolean }): Promise<readonly Probed[]>;
+  /** Closes the circuit of a model, so that requests call it at once. Does nothing to an unknown model. */
+  reset(model: string): void;
   /** Sends a model a test call; undefined for an unknown model. */
   test(model: string): Promise<Tested | undefined>;
   /** Closes all connections to vendors; running calls fail. */
@@ -113,12 +119,13 @@ export function createCatalogue(
   const http = createHttpClient({ connectMs: timeouts.connectMs, lookup: names && lookupWith(names.resolve) });
   for (const entry of entries) if (entry.vendor !== "offline") names?.prepare(hostOf(entry));
   const connections = shareConnections(max);
+  const enabled = filterOf(on.disabled);
   const loads: (() => ModelState)[] = [];
+  const breakers = new Map<string, Breaker>();
   const served = new Served(entries, on.onVersion);
   const failures = new Failures(on.onFailure, on.onTurn);
-  const members = entries.map((entry): Member => {
+  const all = entries.map((entry): Member => {
     const latency = createLatency();
-    const published = publishedOf(entry.model);
     const onEnd = (end: CallEnd) =>
       errors.guard("model_call", () => {
         recordLatency(latency, end);
@@ -131,6 +138,7 @@ export function createCatalogue(
       });
     const limit = new CallLimit({ max: Math.min(max, entry.maxConcurrency ?? max), connections });
     const breaker = new Breaker();
+    breakers.set(entry.name, breaker);
     loads.push(() => ({
       ...{ model: entry.name, tier: entry.tier, vendor: entry.vendor },
       ...(entry.vendor === "offline" ? { running: 0, waiting: 0 } : limit.size),
@@ -143,46 +151,72 @@ export function createCatalogue(
       ...(entry.vendor === "offline" ? {} : { limit }),
     };
     return {
-      name: entry.name,
-      vendor: entry.vendor === "openai-compatible" ? `${entry.baseUrl} ${entry.model}` : entry.vendor,
-      tier: entry.tier,
-      fingerprint: fingerprintOf(entry),
+      ...factsOf(entry),
       model: resilient(tracedModel(createVendorModel(entry, http), entry), options),
-      images: entry.images,
-      ...(entry.thinks ? { thinks: true } : {}),
-      ...(entry.accuracy === undefined ? {} : { accuracy: entry.accuracy }),
-      ...(published ? { published } : {}),
-      ...(entry.price ? { price: entry.price } : {}),
-      ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
       ...(entry.vendor === "offline" ? {} : { latency }),
     };
   });
   return {
-    offline: members.every(({ vendor }) => vendor === "offline"),
-    members,
+    offline: all.every(({ vendor }) => vendor === "offline"),
+    all,
+    get members() {
+      return enabled(all);
+    },
     fingerprintOf: served.fingerprintOf,
     load: () => loads.map((read) => read()),
-    ...vendorChecks(entries, http, failures),
+    ...vendorChecks(() => enabled(entries), http, failures),
+    reset: (name) => breakers.get(name)?.reset(),
     async test(name) {
       const at = entries.findIndex((one) => one.name === name);
-      const [entry, member] = [entries[at], members[at]];
+      const [entry, member] = [entries[at], all[at]];
       return entry && member && testCall(entry, member.model);
     },
     close: http.close,
   };
 }
 
-/** What is known of the failures of all models. */
+/** What an entry says of its model. */
+function factsOf(entry: ModelEntry): Omit<Member, "model" | "latency"> {
+  const { name, tier, images, thinks, accuracy, price, contextTokens } = entry;
+  const published = publishedOf(entry.model);
+  return {
+    ...{ name, tier, images },
+    vendor: entry.vendor === "openai-compatible" ? `${entry.baseUrl} ${entry.model}` : entry.vendor,
+    fingerprint: fingerprintOf(entry),
+    ...(thinks ? { thinks } : {}),
+    ...(accuracy === undefined ? {} : { accuracy }),
+    ...(published ? { published } : {}),
+    ...(price ? { price } : {}),
+    ...(contextTokens === undefined ? {} : { contextTokens }),
+  };
+}
+
+/** Leaves disabled models out. The result for a list is the same until they change. */
+function filterOf(disabled: CatalogueOptions["disabled"]) {
+  let known = new WeakMap<object, readonly unknown[]>();
+  let of: ReadonlySet<string> | undefined;
+  return <T extends { readonly name: string }>(list: readonly T[]): readonly T[] => {
+    const names = disabled?.();
+    if (!names?.size) return list;
+    if (names !== of) known = new WeakMap();
+    of = names;
+    const found = (known.get(list) as readonly T[] | undefined) ?? list.filter(({ name }) => !names.has(name));
+    known.set(list, found);
+    return found;
+  };
+}
+
+/** What is known of the failures of the enabled models. */
 function vendorChecks(
-  entries: readonly ModelEntry[],
+  enabled: () => readonly ModelEntry[],
   http: HttpClient,
   failures: Failures,
 ): Pick<Catalogue, "isRefused" | "mayBeMended" | "probe"> {
   return {
-    isRefused: () => entries.every((entry) => failures.last(entry)?.needsOperator === true),
-    mayBeMended: () => entries.some(failures.mayBeMended),
+    isRefused: () => enabled().length > 0 && enabled().every((entry) => failures.last(entry)?.needsOperator === true),
+    mayBeMended: () => enabled().some(failures.mayBeMended),
     async probe(stop, { onlyRefused }) {
-      const probed = entries.filter((entry) => !onlyRefused || failures.mayBeMended(entry));
+      const probed = enabled().filter((entry) => !onlyRefused || failures.mayBeMended(entry));
       const found = new Map<ModelEntry, CallFailure>();
       await probeAll(probed, http, stop, (entry, error) => {
         const failure = failures.noteProbe(entry, error);

@@ -3,6 +3,7 @@ import type { OwnNames } from "../names/own-names.ts";
 import type { InternalErrors } from "../telemetry/internal-errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { DisabledModels } from "./disabled-models.ts";
 import type { linkToPrimary } from "./workers/link.ts";
 
 /** What each step of the start needs. */
@@ -17,6 +18,7 @@ export interface Context {
   readonly errors: InternalErrors;
   /** Addresses of the names in the configuration. They stay known after a reload. */
   readonly names: OwnNames;
+  readonly disabled: DisabledModels;
   /** Reports the state of this replica soon, from the end of the start. */
   readonly reporting: { soon(): void };
   /** Takes what has to be stopped. */

@@ -9,6 +9,7 @@ import type { Pool } from "../store/pool.ts";
 import type { InternalErrors } from "../telemetry/internal-errors.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { DisabledModels } from "./disabled-models.ts";
 
 interface Parts {
   readonly config: Config;
@@ -16,6 +17,7 @@ interface Parts {
   readonly telemetry: Telemetry;
   readonly errors: InternalErrors;
   readonly names: OwnNames;
+  readonly disabled: Pick<DisabledModels, "names">;
   readonly reporting: { soon(): void };
   /** Takes what has to be stopped. */
   readonly stack: AsyncDisposableStack;
@@ -28,7 +30,7 @@ interface Parts {
  * @returns `hasAnswered`: whether any model has answered since the start of the process
  */
 export function modelsMaker(
-  { config, log, telemetry, errors, names, reporting, stack }: Parts,
+  { config, log, telemetry, errors, names, disabled, reporting, stack }: Parts,
   pool: Pick<Pool, "query">,
 ) {
   const versions = startVersionNotes(pool, errors);
@@ -57,6 +59,7 @@ export function modelsMaker(
       },
       onRefusal: telemetry.modelCallRefused,
       errors,
+      disabled: disabled.names,
     });
     return catalogue;
   };

@@ -48,7 +48,9 @@ export function startProbes(models: () => Catalogue): Probes {
 }
 
 /** See `Parts.vendors` of the services. @param canMend whether vendors are probed, and no model has answered yet */
-export function vendorsOf(models: Catalogue, canMend: boolean): "ok" | "refuse" | "refuse_start" {
+export function vendorsOf(models: Catalogue, canMend: boolean): "ok" | "disabled" | "refuse" | "refuse_start" {
+  // Stays in service: the console, in which the operator enables models, may be behind the same load balancer.
+  if (models.members.length === 0) return "disabled";
   if (!models.isRefused()) return "ok";
   // A replica that has answered stays in service, because all others are refused as well. So does one whose models a
   // probe does not bring back: it needs a call to notice that it answers again.
@@ -58,10 +60,16 @@ export function vendorsOf(models: Catalogue, canMend: boolean): "ok" | "refuse" 
 /** What the greeting says of the vendors. @param probes undefined if vendors are not probed */
 export async function whatProbesFound(
   probes: Probes | undefined,
-  { members }: Catalogue,
+  { members, all }: Pick<Catalogue, "members" | "all">,
 ): Promise<{ canAnswer: boolean; problems: string[] }> {
-  const failing = (await probes?.first()) ?? [];
-  return { canAnswer: failing.length < members.length, problems: problemsOf(failing) };
+  const disabled = all.filter((one) => !members.includes(one)).map(({ name }) => name);
+  // The probe may have begun before it was known which models are disabled.
+  const failing = ((await probes?.first()) ?? []).filter(({ entry }) => !disabled.includes(entry.name));
+  const problems = problemsOf(failing);
+  if (disabled.length > 0) {
+    problems.push(`Disabled: ${disabled.join(", ")}. No request calls them until \`chorus models enable NAME\`.`);
+  }
+  return { canAnswer: failing.length < members.length, problems };
 }
 
 /** Sentences for the operator: what failed, and what to do. */

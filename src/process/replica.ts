@@ -40,6 +40,7 @@ import { startTracing } from "../telemetry/tracing.ts";
 import { createServices, type Services } from "../transport/call/services.ts";
 import { announce } from "./announce.ts";
 import type { Context } from "./context.ts";
+import { followDisabledModels } from "./disabled-models.ts";
 import { firstRun } from "./first-run.ts";
 import { checkReferee, modelsMaker } from "./models.ts";
 import { type Probes, startProbes, vendorsOf, whatProbesFound } from "./probes.ts";
@@ -84,7 +85,9 @@ async function start(
   telemetry.watchProcess();
   telemetry.watchLog(() => output.dropped);
 
-  const given = { host, primary, config, log, telemetry, errors, stack };
+  const disabled = followDisabledModels(store.maintenance, store.notifications, log);
+  stack.defer(() => disabled.stop());
+  const given = { host, primary, config, log, telemetry, errors, disabled, stack };
   const context: Context = { ...given, names: createOwnNames(), reporting: { soon() {} } };
   const replica = randomUUID();
   const grants = await createGrants(context, store, replica);
@@ -97,6 +100,7 @@ async function start(
 
   const made = await store.open(async (pools, repeat) => {
     await repeat(() => applyTiers(pools.maintenance, config.tiers));
+    await repeat(() => disabled.readFirst(pools.maintenance));
     const { retentionDays, runs } = config;
     const partitions = await keepPartitions(pools.maintenance, { retentionDays, runDays: runs.days, log });
     stack.defer(() => partitions.stop());
@@ -170,7 +174,8 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     telemetry,
     rates: () => generation().rates,
     models: {
-      members: () => models().members,
+      all: () => models().all,
+      disabledChanged: context.disabled.read,
       test: (name) => models().test(name),
       learning,
     },
@@ -210,7 +215,7 @@ function createReloadable(
   const learning =
     config.learning.from === "off"
       ? undefined
-      : startLearning(maintenance, () => current.engine.models.members, { errors });
+      : startLearning(maintenance, () => current.engine.models.all, { errors });
   stack.defer(() => learning?.stop());
   const engine = {
     ...(learning ? { knowledge: () => learning.knowledge } : {}),
@@ -219,7 +224,7 @@ function createReloadable(
     validators: createValidators(),
   };
   const { referee: refereeConfig } = config.learning;
-  if (refereeConfig) checkReferee(engine.models.members, refereeConfig.model, log);
+  if (refereeConfig) checkReferee(engine.models.all, refereeConfig.model, log);
   const referee =
     refereeConfig &&
     startReferee(maintenance, {
@@ -232,6 +237,11 @@ function createReloadable(
   let current: GenerationParts = { ...fixed, engine, search: searchOf(config), rates: config.rates };
   telemetry.watchModels(() => current.engine.models.load());
   const probes = config.probesVendors ? startProbes(() => current.engine.models) : undefined;
+  context.disabled.onEnabled((models) => {
+    for (const name of models) current.engine.models.reset(name);
+    probes?.again();
+    context.reporting.soon();
+  });
   stack.defer(() => current.engine.models.close());
   stack.defer(() => probes?.stop());
   stack.defer(() => current.search?.close());

@@ -165,6 +165,15 @@ test("opens by one workspace also after calls of the service itself, which count
   assert.equal(breaker.isClosed, false);
 });
 
+test("closes at once when it is reset", () => {
+  const { breaker, begin } = opened();
+  assert.equal(begin("a"), undefined);
+  breaker.reset();
+  assert.equal(breaker.failedShare, 0);
+  begin("a")?.end("failed");
+  assert.equal(breaker.isClosed, true);
+});
+
 test("stores a bounded number of workspaces", () => {
   const { breaker, report } = fixture();
   for (let i = 0; i < 1_000; i++) report(`w${i}`, i < 256 ? "ok" : "failed");

@@ -29,7 +29,9 @@ function engineOf(fast: Says[], strong: Says[]) {
     load: () => [],
     isRefused: () => false,
     mayBeMended: () => false,
+    reset: () => undefined,
     probe: async () => [],
+    all: catalogue.members,
     test: async () => undefined,
     close: async () => {},
   };

@@ -42,8 +42,16 @@ function member(tier: "fast" | "strong", vendor: string, ...scripts: Script[]) {
 
 async function ask(members: readonly Member[], more: Partial<Question> = {}): Promise<EngineEvent[]> {
   const models = {
-    ...{ members, offline: false, fingerprintOf: () => undefined, load: () => [], isRefused: () => false },
-    ...{ mayBeMended: () => false, probe: async () => [], test: async () => undefined, close: async () => {} },
+    ...{
+      members,
+      all: members,
+      offline: false,
+      fingerprintOf: () => undefined,
+      load: () => [],
+      isRefused: () => false,
+    },
+    ...{ mayBeMended: () => false, probe: async () => [], reset: () => undefined },
+    ...{ test: async () => undefined, close: async () => {} },
   };
   const question: Question = {
     conversation: { system: [], messages: [{ role: "user", text: "Hi" }], continues: false },

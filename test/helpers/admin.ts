@@ -52,7 +52,7 @@ export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notific
     ...options,
     keyCache: authenticator,
     telemetry: { requestShed: () => undefined },
-    models: { members: () => [], test: async () => undefined, learning: undefined },
+    models: { all: () => [], disabledChanged: async () => {}, test: async () => undefined, learning: undefined },
     rates: () => ({ input: 1, cached: 1, output: 1 }),
     checkUrl: () => undefined,
     report: async () => undefined,

@@ -51,7 +51,7 @@ export function servicesWith(given: SomeServices): Services {
     operatorSessions: absent,
     operatorSignIn: absent,
     ready: () => true,
-    areVendorsRefusing: () => false,
+    noModel: () => undefined,
     draining: () => false,
   };
   const generation = { enter: () => undefined, limits: () => undefined, ...given.generation };

@@ -25,8 +25,11 @@ export interface Services extends AdminServices {
    * vendors of all models refuse their keys and none has answered since the start.
    */
   ready(): boolean;
-  /** Whether the vendor of each model refuses its key, account or name. */
-  areVendorsRefusing(): boolean;
+  /**
+   * Why no model can answer until the operator acts: the vendor of each one refuses its key, account or name, or all
+   * are disabled. Undefined otherwise.
+   */
+  noModel(): "vendors_refuse" | "models_disabled" | undefined;
   /** True from the beginning of a stop. */
   draining(): boolean;
 }
@@ -40,10 +43,10 @@ export interface Parts {
   /** Whether the start has ended and the database is reachable. */
   isServing(): boolean;
   /**
-   * `refuse`: the vendor of each model refuses its key, account or name. `refuse_start`: it does so since the start,
-   * and probes will notice when one does not.
+   * `disabled`: operators have disabled each model. `refuse`: the vendor of each model refuses its key, account or
+   * name. `refuse_start`: it does so since the start, and probes will notice when one does not.
    */
-  vendors(): "ok" | "refuse" | "refuse_start";
+  vendors(): "ok" | "disabled" | "refuse" | "refuse_start";
   shedder: Shedder;
 }
 
@@ -66,7 +69,11 @@ export function createServices({
     },
     generation: createGeneration(generation),
     ready: () => isServing() && !inFlight.draining && vendors() !== "refuse_start",
-    areVendorsRefusing: () => vendors() !== "ok",
+    noModel() {
+      const state = vendors();
+      if (state === "ok") return undefined;
+      return state === "disabled" ? "models_disabled" : "vendors_refuse";
+    },
     draining: () => inFlight.draining,
   };
 }

@@ -70,10 +70,14 @@ export function createPublicServer(
   return server;
 }
 
-/** Without the names of models and vendors, which callers must not learn. */
-const VENDORS_REFUSE =
-  "The vendors refuse the keys, accounts or names of all models. The operator must act: the log and `chorus models` " +
-  "say which.";
+/** Why no model can answer. Without the names of models and vendors, which callers must not learn. */
+const NO_MODEL = {
+  vendors_refuse:
+    "The vendors refuse the keys, accounts or names of all models. The operator must act: the log and " +
+    "`chorus models` say which.",
+  models_disabled:
+    "All models are disabled, so no request is answered. The operator must enable one with `chorus models enable`.",
+};
 
 function createDoor(services: Services, config: Settings, budget: ReturnType<typeof createBodyBudget>): Door {
   const routes = new RouteTable();
@@ -92,8 +96,9 @@ function createDoor(services: Services, config: Settings, budget: ReturnType<typ
   routes.add("/readyz", "GET", {
     send(call) {
       const isReady = services.ready();
-      const reason = services.areVendorsRefusing() ? { reason: "vendors_refuse", message: VENDORS_REFUSE } : {};
-      sendJson(call, isReady ? 200 : 503, JSON.stringify({ status: isReady ? "ok" : "unavailable", ...reason }));
+      const reason = services.noModel();
+      const why = reason && { reason, message: NO_MODEL[reason] };
+      sendJson(call, isReady ? 200 : 503, JSON.stringify({ status: isReady ? "ok" : "unavailable", ...why }));
     },
   });
   routes.add("/", "GET", { send: leadToConsole });
