@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
+  type DisabledModelSchema,
   type GrantsStateSchema,
   ModelHealth,
   type ModelStateSchema,
@@ -12,6 +13,7 @@ import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { numberOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
+import { disableModel, enableModel, readDisabled } from "./disable-model.ts";
 import { listLearned, resetLearned } from "./learned.ts";
 import type { ModelsInUse } from "./models-in-use.ts";
 import { type Replica, readReplicas } from "./replicas.ts";
@@ -31,11 +33,16 @@ export function createOperationsAdmin(pool: Pool, models: ModelsInUse): Operatio
   return {
     async listModels() {
       const reports = (await readReplicas(pool)).flatMap(({ report }) => report.models);
+      const disabled = await readDisabled(pool);
       const all = sum(reports.map(({ calls }) => calls));
       // A Map keeps the order of the catalogue.
       const byName = Map.groupBy(reports, ({ model }) => model);
-      return { models: [...byName.values()].map((of) => modelMessage(of, all)) };
+      return {
+        models: Array.from(byName, ([name, of]) => modelMessage(of, all, disabled.get(name))),
+      };
     },
+    disableModel: disableModel(pool, models),
+    enableModel: enableModel(pool, models),
     testModel: testModel(pool, models),
     listLearned: listLearned(pool, models),
     resetLearned: resetLearned(pool, models),
@@ -45,7 +52,11 @@ export function createOperationsAdmin(pool: Pool, models: ModelsInUse): Operatio
 }
 
 /** @param reports those of all replicas that have the model */
-function modelMessage(reports: readonly ModelReport[], allCalls: number): MessageInitShape<typeof ModelStateSchema> {
+function modelMessage(
+  reports: readonly ModelReport[],
+  allCalls: number,
+  disabled: MessageInitShape<typeof DisabledModelSchema> | undefined,
+): MessageInitShape<typeof ModelStateSchema> {
   const of = (figure: (report: ModelReport) => number) => sum(reports.map(figure));
   const calls = of((report) => report.calls);
   const served = reports.find(({ isUnexpected }) => isUnexpected) ?? reports.find(({ version }) => version);
@@ -59,7 +70,10 @@ function modelMessage(reports: readonly ModelReport[], allCalls: number): Messag
     name: reports[0]?.model ?? "",
     tier: reports[0]?.tier ?? "",
     vendor: reports[0]?.vendor ?? "",
-    health: healthOf({ replicas: reports.length, openCircuits, refusals, calls, failedCalls }),
+    health: disabled
+      ? ModelHealth.DISABLED
+      : healthOf({ replicas: reports.length, openCircuits, refusals, calls, failedCalls }),
+    ...(disabled ? { disabled } : {}),
     calls: BigInt(calls),
     failedCalls: BigInt(failedCalls),
     refusedCalls: BigInt(of((report) => report.refused)),

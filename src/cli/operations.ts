@@ -11,6 +11,7 @@ import {
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { show } from "./command.ts";
+import { addDisable, disabledText } from "./disable-model.ts";
 import { addResetLearned, printLearned } from "./learned.ts";
 import { agoText, grouped, number, printTable, safe, timeText } from "./print.ts";
 import { addTest, saidText } from "./test-model.ts";
@@ -35,10 +36,11 @@ export function addModels(program: Command): void {
       const response = await (await operatorClient(OperationsService, command)).listModels({});
       show(command, ListModelsResponseSchema, response, ({ models }) => {
         printTable(MODEL, models.map(modelRow));
-        for (const line of advice(models)) console.log(safe(`\n${line}`));
+        for (const line of [...disabledText(models), ...advice(models)]) console.log(safe(`\n${line}`));
       });
     });
   addTest(models);
+  addDisable(models);
   addResetLearned(models);
 }
 

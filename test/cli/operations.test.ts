@@ -47,6 +47,23 @@ test("tests a model", async ({ service }) => {
   assert.equal(unknown.code, 1);
 });
 
+test("disables and enables a model", async ({ service }) => {
+  const env = { DATA_DIR: service.dataDir };
+  const cli = async (...args: string[]) => (await runCli(["models", ...args], env)).stdout;
+  await until(async () => /offline-strong/.test(await cli()));
+  assert.equal(
+    await cli("disable", "offline-strong", "--reason", "too slow"),
+    "disabled offline-strong\nNo strong model is left: those of the other tier replace it.\n",
+  );
+  const list = await cli();
+  assert.match(list, /^offline-strong .* disabled /m);
+  assert.match(list, /^offline-strong: disabled at \d{4}-.* UTC by tok_\w+: too slow\.$/m);
+  assert.match(await cli("disable", "offline-fast"), /^No model is left, so no request is answered until you enable/m);
+  for (const model of ["offline-fast", "offline-strong"])
+    assert.equal(await cli("enable", model), `enabled ${model}\n`);
+  assert.equal(await cli("enable", "offline-fast"), "offline-fast was not disabled\n");
+});
+
 test("a test says why a model does not answer, with exit code 1", async ({ onTestFinished }) => {
   const t = { onTestFinished };
   const vendor = await startVendor("openai", { status: 402, error: { message: "Payment required", code: "no_money" } });

@@ -33,7 +33,8 @@ const MAY: Record<"developer" | "billing" | "viewer", string> = {
     "Quotas Metrics",
 };
 const OPERATORS =
-  "Grant Deduct Purchase CheckBooks ListModels TestModel ListLearned ResetLearned ListReplicas ListWorkspaceStates " +
+  "Grant Deduct Purchase CheckBooks ListModels DisableModel EnableModel TestModel " +
+  "ListLearned ResetLearned ListReplicas ListWorkspaceStates " +
   "CreateWorkspace ListWorkspaces SetTier SetLimits CreateOwnerToken CreateSignInLink";
 
 const test = base

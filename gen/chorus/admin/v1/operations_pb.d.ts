@@ -206,6 +206,13 @@ export declare type ModelState = Message<"chorus.admin.v1.ModelState"> & {
    * @generated from field: optional chorus.admin.v1.ModelFailure last_failure = 18;
    */
   lastFailure?: ModelFailure | undefined;
+
+  /**
+   * Who has disabled it. Not set if it is enabled.
+   *
+   * @generated from field: optional chorus.admin.v1.DisabledModel disabled = 19;
+   */
+  disabled?: DisabledModel | undefined;
 };
 
 /**
@@ -213,6 +220,40 @@ export declare type ModelState = Message<"chorus.admin.v1.ModelState"> & {
  * Use `create(ModelStateSchema)` to create a new message.
  */
 export declare const ModelStateSchema: GenMessage<ModelState>;
+
+/**
+ * Since when, by whom and why a model is disabled.
+ *
+ * @generated from message chorus.admin.v1.DisabledModel
+ */
+export declare type DisabledModel = Message<"chorus.admin.v1.DisabledModel"> & {
+  /**
+   * When it was disabled.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * Identifier of the operator, as in the audit log.
+   *
+   * @generated from field: string actor_id = 2;
+   */
+  actorId: string;
+
+  /**
+   * Why, in the words of the operator. May be empty.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.DisabledModel.
+ * Use `create(DisabledModelSchema)` to create a new message.
+ */
+export declare const DisabledModelSchema: GenMessage<DisabledModel>;
 
 /**
  * Selects models.
@@ -247,6 +288,107 @@ export declare type ListModelsResponse = Message<"chorus.admin.v1.ListModelsResp
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export declare const ListModelsResponseSchema: GenMessage<ListModelsResponse>;
+
+/**
+ * Selects the model to disable.
+ *
+ * @generated from message chorus.admin.v1.DisableModelRequest
+ */
+export declare type DisableModelRequest = Message<"chorus.admin.v1.DisableModelRequest"> & {
+  /**
+   * Name in the catalogue.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * Why, for other operators: up to 200 characters. May be empty.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.DisableModelRequest.
+ * Use `create(DisableModelRequestSchema)` to create a new message.
+ */
+export declare const DisableModelRequestSchema: GenMessage<DisableModelRequest>;
+
+/**
+ * The models that are left.
+ *
+ * @generated from message chorus.admin.v1.DisableModelResponse
+ */
+export declare type DisableModelResponse = Message<"chorus.admin.v1.DisableModelResponse"> & {
+  /**
+   * Models that requests can call.
+   *
+   * @generated from field: int32 enabled_models = 1;
+   */
+  enabledModels: number;
+
+  /**
+   * Those of them in the tier of the disabled one. Without one, models of the other tier answer in its place.
+   *
+   * @generated from field: int32 enabled_in_tier = 2;
+   */
+  enabledInTier: number;
+
+  /**
+   * Tier of the disabled model: fast or strong.
+   *
+   * @generated from field: string tier = 3;
+   */
+  tier: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.DisableModelResponse.
+ * Use `create(DisableModelResponseSchema)` to create a new message.
+ */
+export declare const DisableModelResponseSchema: GenMessage<DisableModelResponse>;
+
+/**
+ * Selects the model to enable.
+ *
+ * @generated from message chorus.admin.v1.EnableModelRequest
+ */
+export declare type EnableModelRequest = Message<"chorus.admin.v1.EnableModelRequest"> & {
+  /**
+   * Name in the catalogue.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.EnableModelRequest.
+ * Use `create(EnableModelRequestSchema)` to create a new message.
+ */
+export declare const EnableModelRequestSchema: GenMessage<EnableModelRequest>;
+
+/**
+ * The model is enabled.
+ *
+ * @generated from message chorus.admin.v1.EnableModelResponse
+ */
+export declare type EnableModelResponse = Message<"chorus.admin.v1.EnableModelResponse"> & {
+  /**
+   * Whether it was disabled before.
+   *
+   * @generated from field: bool was_disabled = 1;
+   */
+  wasDisabled: boolean;
+};
+
+/**
+ * Describes the message chorus.admin.v1.EnableModelResponse.
+ * Use `create(EnableModelResponseSchema)` to create a new message.
+ */
+export declare const EnableModelResponseSchema: GenMessage<EnableModelResponse>;
 
 /**
  * Selects the model to test.
@@ -919,6 +1061,13 @@ export enum ModelHealth {
    * @generated from enum value: MODEL_HEALTH_DOWN = 4;
    */
   DOWN = 4,
+
+  /**
+   * An operator has disabled it, so no request calls it.
+   *
+   * @generated from enum value: MODEL_HEALTH_DISABLED = 5;
+   */
+  DISABLED = 5,
 }
 
 /**
@@ -991,9 +1140,30 @@ export declare const OperationsService: GenService<{
     output: typeof ListModelsResponseSchema;
   },
   /**
-   * Sends a short prompt to a model, also while it is not called because it failed, and says whether it answers within
-   * 30 seconds. The vendor bills it. The replica that gets the call sends it, and the health of the model follows from
-   * it.
+   * Takes a model out of service: no request calls it from now on, on all replicas within a second. Calls that run go
+   * on. It stays disabled over restarts. To disable it again replaces the reason.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.DisableModel
+   */
+  disableModel: {
+    methodKind: "unary";
+    input: typeof DisableModelRequestSchema;
+    output: typeof DisableModelResponseSchema;
+  },
+  /**
+   * Puts a model back into service. Does nothing to a model that is not disabled.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.EnableModel
+   */
+  enableModel: {
+    methodKind: "unary";
+    input: typeof EnableModelRequestSchema;
+    output: typeof EnableModelResponseSchema;
+  },
+  /**
+   * Sends a short prompt to a model, also while it is disabled or not called because it failed, and says whether it
+   * answers within 30 seconds. The vendor bills it. The replica that gets the call sends it, and the health of the
+   * model follows from it.
    *
    * @generated from rpc chorus.admin.v1.OperationsService.TestModel
    */
