@@ -175,6 +175,30 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     assert.deepEqual(problems, []);
   });
 
+  test("disable a model, and enable it again", async ({ console: { open, service, problems } }) => {
+    for (const width of [390, 1280]) {
+      const page = await open("/console/operator/models", { viewport: { width, height: 800 } });
+      await page.context().addInitScript(AXE);
+      await page.reload();
+      await enter(page, service.operatorToken);
+      await page.getByRole("button", { name: "Disable openai-strong" }).click();
+      const dialog = page.getByRole("dialog", { name: "Disable openai-strong?" });
+      await dialog.getByText("It is the last strong model.").waitFor();
+      await dialog.getByLabel("Reason").fill("answers nonsense");
+      await assertAccessible(page, "Before a model is disabled");
+      await dialog.getByRole("button", { name: "Disable", exact: true }).click();
+      const row = page.getByRole("row", { name: "openai-strong" });
+      await row.getByText("Disabled", { exact: true }).waitFor();
+      await row.getByText(/^just now by tok_.*: answers nonsense$/).waitFor();
+      await assertAccessible(page, "A disabled model");
+      await page.getByRole("button", { name: "Enable openai-strong" }).click();
+      await page.getByText("Enabled openai-strong. Requests call it again.").waitFor();
+      await page.getByRole("button", { name: "Disable openai-strong" }).waitFor();
+      await page.context().close();
+    }
+    assert.deepEqual(problems, []);
+  });
+
   test("pass axe-core in light and dark, and fit a narrow screen", async ({ console: { open, service } }) => {
     const answer = await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" });
     const { id } = (await answer.json()) as { id: string };

@@ -128,6 +128,10 @@ const STATES: Record<string, Scene> = {
       await page.getByText(/^It does not answer/).waitFor();
     },
   },
+  "operator-disable": {
+    path: "/console/operator/models",
+    act: (page) => page.getByRole("button", { name: "Disable gemini-3-pro" }).click(),
+  },
   "operator-audit": { path: "/console/operator/audit" },
   "sign-in-provider": { path: "/console", signedIn: false, isPerson: true, act: findProvider },
   "operator-sign-in": { path: "/console/operator", signedIn: false },

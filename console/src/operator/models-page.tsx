@@ -10,6 +10,7 @@ import { Icon } from "../parts/icon.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
+import { Actions, DisableDialog, Disabled } from "./disable-model.tsx";
 import { LearnedCard } from "./learned.tsx";
 import { operations } from "./rpc.ts";
 import { TestDialog } from "./test-model.tsx";
@@ -21,26 +22,23 @@ const HEALTH: Partial<Record<ModelHealth, readonly [text: string, tone: string]>
   [ModelHealth.UNUSED]: ["Unused", ""],
   [ModelHealth.DEGRADED]: ["Degraded", "warn"],
   [ModelHealth.DOWN]: ["Down", "bad"],
+  [ModelHealth.DISABLED]: ["Disabled", "warn"],
 };
 
 /** Shows the models of the catalogue, from what the replicas report. */
 export function ModelsPage() {
   const list = useLoad((signal) => operations.listModels({}, { signal }), "models", EVERY_MS);
-  const [tested, setTested] = useState<string>();
+  const [asked, setAsked] = useState<{ model: ModelState; to: "test" | "disable" }>();
   const columns = [
     ...COLUMNS,
     {
       title: "",
       class: "actions",
-      cell: ({ name }: ModelState) => (
-        <button type="button" class="small" aria-label={`Test ${name}`} onClick={() => setTested(name)}>
-          Test
-        </button>
-      ),
+      cell: (of: ModelState) => <Actions of={of} ask={(to) => setAsked({ model: of, to })} done={list.reload} />,
     },
   ];
   const close = () => {
-    setTested(undefined);
+    setAsked(undefined);
     list.reload();
   };
   return (
@@ -58,13 +56,20 @@ export function ModelsPage() {
                 <p>Replicas report every ten seconds.</p>
               </Empty>
             ) : (
-              <DataTable label="Models" columns={columns} rows={models} keyOf={({ name }) => name} />
+              <DataTable
+                label="Models"
+                columns={columns}
+                rows={models}
+                keyOf={({ name }) => name}
+                isOff={({ disabled }) => disabled !== undefined}
+              />
             )
           }
         </Pending>
       </Card>
       <LearnedCard everyMs={EVERY_MS} />
-      {tested !== undefined && <TestDialog model={tested} close={close} />}
+      {asked?.to === "test" && <TestDialog model={asked.model.name} close={close} />}
+      {asked?.to === "disable" && <DisableDialog of={asked.model} all={list.data?.models ?? []} close={close} />}
     </>
   );
 }
@@ -72,16 +77,19 @@ export function ModelsPage() {
 const COLUMNS: Column<ModelState>[] = [
   { title: "Model", cell: (of) => <Name of={of} /> },
   {
-    title: "Tier",
-    cell: ({ tier, vendor }) => (
+    title: "Health",
+    class: ({ lastFailure, disabled }) => (lastFailure || disabled ? "why" : ""),
+    cell: (of) => <Health of={of} />,
+  },
+  {
+    title: "Calls",
+    figure: true,
+    cell: ({ calls, shareOfCalls }) => (
       <div>
-        {tier} <div class="soft small">{vendor}</div>
+        {count(calls)} {calls > 0n && <div class="soft small">{percent(shareOfCalls)}</div>}
       </div>
     ),
   },
-  { title: "Health", class: ({ lastFailure }) => (lastFailure ? "why" : ""), cell: (of) => <Health of={of} /> },
-  { title: "Calls", figure: true, cell: ({ calls }) => count(calls) },
-  { title: "Share", figure: true, cell: ({ shareOfCalls }) => percent(shareOfCalls) },
   {
     title: "Failed",
     figure: true,
@@ -92,18 +100,21 @@ const COLUMNS: Column<ModelState>[] = [
   { title: "Running", figure: true, cell: ({ running }) => count(running) },
 ];
 
-/** The name, and what the vendor says has answered, marked if the catalogue expects something else. */
-function Name({ of: { name, servedVersion, unexpectedVersion } }: { of: ModelState }) {
+/** The name, tier and vendor, and what the vendor says has answered, marked if the catalogue expects something else. */
+function Name({ of: { name, tier, vendor, servedVersion, unexpectedVersion } }: { of: ModelState }) {
   return (
-    <>
+    <div>
       {name}
+      <div class="soft small">
+        {tier}, {vendor}
+      </div>
       {servedVersion !== "" && (
         <div class="soft small" title="What the vendor says has answered">
           {servedVersion}
         </div>
       )}
       {unexpectedVersion && <span class="tag warn">unexpected</span>}
-    </>
+    </div>
   );
 }
 
@@ -119,6 +130,7 @@ function Health({ of }: { of: ModelState }) {
           not called by {of.openCircuits} of {of.replicas} replicas
         </span>
       )}
+      {of.disabled && <Disabled of={of.disabled} />}
       {of.lastFailure && <LastFailure of={of.lastFailure} />}
     </div>
   );

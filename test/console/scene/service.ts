@@ -66,6 +66,10 @@ export const models: MessageInitShape<typeof ModelStateSchema>[] = [
     unexpectedVersion: true,
   },
   { name: "local-llama", vendor: "openai", tier: "fast", health: ModelHealth.UNUSED, replicas: 2 },
+  {
+    ...{ name: "claude-haiku-4-5", vendor: "anthropic", tier: "fast", health: ModelHealth.DISABLED, replicas: 2 },
+    disabled: { at: ago(3 * HOUR), actorId: "tok_9a01", reason: "price has doubled" },
+  },
 ];
 
 /** A test of a model that its vendor refuses. */

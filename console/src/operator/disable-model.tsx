@@ -1,0 +1,99 @@
+import { useId, useState } from "preact/hooks";
+import type { DisabledModel, ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { ago } from "../format.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { Field } from "../parts/field.tsx";
+import { Note } from "../parts/note.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { operations } from "./rpc.ts";
+
+interface Props {
+  of: ModelState;
+  /** Opens a dialog. */
+  ask: (to: "test" | "disable") => void;
+  done: () => void;
+}
+
+/** The buttons of a model. */
+export function Actions({ of: { name, disabled }, ask, done }: Props) {
+  const { busy, run } = useAction();
+  const enable = async () => {
+    await operations.enableModel({ model: name });
+    toast(`Enabled ${name}. Requests call it again.`);
+    done();
+  };
+  return (
+    <>
+      <button type="button" class="small" aria-label={`Test ${name}`} onClick={() => ask("test")}>
+        Test
+      </button>{" "}
+      {disabled ? (
+        <button type="button" class="small" aria-label={`Enable ${name}`} disabled={busy} onClick={() => run(enable)}>
+          Enable
+        </button>
+      ) : (
+        <button type="button" class="small" aria-label={`Disable ${name}`} onClick={() => ask("disable")}>
+          Disable…
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Disables a model, after it has said what follows. */
+export function DisableDialog({ of, all, close }: { of: ModelState; all: readonly ModelState[]; close: () => void }) {
+  const id = useId();
+  const [reason, setReason] = useState("");
+  const { busy, error, run } = useAction();
+  const left = all.filter(({ name, disabled }) => name !== of.name && !disabled);
+  const disable = async () => {
+    await operations.disableModel({ model: of.name, reason: reason.trim() });
+    toast(`Disabled ${of.name}. No request calls it.`);
+    close();
+  };
+  return (
+    <Dialog title={`Disable ${of.name}?`} close={close}>
+      <form class="form" onSubmit={(event) => run(disable, event)}>
+        <p>No new request calls it, on all replicas and after restarts, until it is enabled. Running calls go on.</p>
+        {left.length === 0 ? (
+          <Note tone="bad">It is the last one. Without it, no request is answered.</Note>
+        ) : (
+          left.every(({ tier }) => tier !== of.tier) && (
+            <Note tone="warn">It is the last {of.tier} model. Those of the other tier answer in its place.</Note>
+          )
+        )}
+        <Field id={id} label="Reason, for other operators">
+          <input
+            id={id}
+            type="text"
+            autocomplete="off"
+            maxLength={200}
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        </Field>
+        {error !== undefined && <FailureNote error={error} />}
+        <div class="buttons">
+          <button type="button" onClick={close}>
+            Keep it
+          </button>
+          <button type="submit" class="primary danger" disabled={busy}>
+            {busy ? "Disabling…" : "Disable"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Since when, by whom and why a model is disabled. */
+export function Disabled({ of: { at, actorId, reason } }: { of: DisabledModel }) {
+  return (
+    <div class="soft small">
+      {at && ago(at)} by {actorId}
+      {reason && `: ${reason}`}
+    </div>
+  );
+}
