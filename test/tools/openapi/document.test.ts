@@ -70,7 +70,8 @@ test("words may be added to responses, and not to requests", () => {
   const messages = "MessageBlockType MessageRole MessageSourceType MessageToolChoiceType OutputEffort OutputFormatType";
   const given = "ResponseInputItemType ResponseInputPartType ResponseTextFormatType ResponseToolType ThinkingType";
   const others = "Effort MetricsGroupBy MetricsInterval OutputShape ReasoningEffort ResponseFormatType Role ToolMode";
-  const closed = `${chat} ${messages} ${given} ${others}`.split(" ").toSorted();
+  const custom = "ResponseCustomFormatType";
+  const closed = `${chat} ${messages} ${given} ${others} ${custom}`.split(" ").toSorted();
   assert.deepEqual(listsOfWords(requests), { closed, open: [] });
 });
 
