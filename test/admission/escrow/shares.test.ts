@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { SubjectGrant } from "../../../src/admission/escrow/exchange.ts";
+import type { Ask, Post, Reply, SubjectGrant } from "../../../src/admission/escrow/exchange.ts";
 import { Shares } from "../../../src/admission/escrow/shares.ts";
 import { done, named, PLENTY, Replica } from "../../helpers/replica.ts";
 
@@ -138,4 +138,158 @@ test("observes at most 20,000 subjects, of all workspaces", () => {
   assert.equal(all[0]?.get("user:10000"), undefined);
   all[0]?.clear();
   assert.equal(observed.count, 10_000);
+});
+
+const asked = (subject: string): Ask => ({ requestId: "q", hold: 10, input: 1, subjects: [subject] });
+const postOf = (subject: string, charge: number): Post => ({
+  ...{ requestId: "q", charge, output: 1, row: {} },
+  shared: [subject],
+});
+
+const NOTHING_ELSE = done([], PLENTY) as Extract<Reply, { state: "done" }>;
+
+/** Shares of subjects that each have headroom for `n` requests. */
+function sharesOf(subjects: readonly string[], n: number): Shares {
+  const shares = new Shares();
+  // Requests of the subjects ask for headroom, and the answer has it.
+  shares.report(
+    "exchange",
+    subjects.map((subject) => ({ ...asked(subject), retryAt: 0 })),
+    [],
+    0,
+    true,
+  );
+  const spare = { n, credit: 10, input: 1, output: 1 };
+  const report = { used: NO_USE, held: { credit: 0, running: 0 }, returns: true, spare };
+  const granted = subjects.map((subject) => headroomOf(n, subject));
+  shares.receive(
+    subjects.map((subject) => ({ subject, ...report })),
+    { ...NOTHING_ELSE, subjects: granted },
+    0,
+  );
+  return shares;
+}
+
+test("says of each subject what was used and what has ended since the last item, once", () => {
+  const shares = sharesOf(["user:a", "user:b"], 3);
+  shares.take(asked("user:a"));
+  const [used, ...others] = shares.report("append", [], [], 0, false);
+  assert.deepEqual([used?.subject, used?.used, others], ["user:a", { requests: 1, input: 1 }, []]);
+  assert.deepEqual(shares.report("append", [], [], 0, false), []);
+  shares.ended(asked("user:a"), { charge: 4, output: 1 }, true, 0);
+  assert.equal(shares.get("user:a")?.free.credit, 26);
+  assert.deepEqual(shares.report("append", [], [postOf("user:a", 4)], 0, false), [
+    { subject: "user:a", used: NO_USE, held: { credit: 0, running: 0 } },
+  ]);
+  shares.ended(asked("user:a"), { charge: 4, output: 1 }, false, 0);
+  shares.ended(asked("user:new"), { charge: 4, output: 1 }, true, 0);
+  assert.equal(shares.get("user:a")?.free.credit, 26, "it was not admitted here");
+  assert.deepEqual(shares.report("append", [], [], 0, false), []);
+});
+
+test("takes back an item: its use and its charges count again, and its subjects return", () => {
+  const shares = sharesOf(["user:a"], 3);
+  shares.take(asked("user:a"));
+  shares.ended(asked("user:a"), { charge: 4, output: 1 }, true, 0);
+  const posts = [postOf("user:a", 4), postOf("user:new", 1)];
+  const reports = shares.report("append", [], posts, 0, false);
+  assert.equal(shares.get("user:a")?.owed, 0);
+  shares.takeBack([...reports, { subject: "user:new", used: NO_USE, held: { credit: 0, running: 0 } }], posts);
+  assert.equal(shares.get("user:a")?.owed, 4);
+  assert.equal(shares.mustReturn, true);
+  const [report] = shares.report("exchange", [], posts, 0, true);
+  assert.deepEqual([report?.used, report?.returns], [{ requests: 1, input: 1 }, true]);
+  assert.equal(shares.mustReturn, false);
+});
+
+test("returns the headroom of a settlement that nothing can record", () => {
+  const shares = sharesOf(["user:a", "user:b"], 3);
+  shares.dropped(postOf("user:new", 1));
+  assert.equal(shares.mustReturn, false);
+  shares.dropped(postOf("user:a", 1));
+  assert.equal(shares.mustReturn, true);
+  assert.deepEqual(
+    shares.report("exchange", [], [], 0, true).map(({ subject, returns }) => [subject, returns]),
+    [["user:a", true]],
+  );
+});
+
+test("calls back the subjects of a template, one subject, or all", () => {
+  const called = (of?: string) => {
+    const shares = sharesOf(["user:a", "user:b", "tag:team=a", "use"], 1);
+    shares.callBack(0, of);
+    return shares.report("exchange", [], [], 0, true).map(({ subject }) => subject);
+  };
+  assert.deepEqual(called("user:*"), ["user:a", "user:b"]);
+  assert.deepEqual(called("user:a"), ["user:a"]);
+  assert.deepEqual(called("use"), ["use"]);
+  assert.deepEqual(called("user:new"), []);
+  assert.equal(called().length, 4);
+});
+
+test("returns the headroom of at most 256 subjects with one item", () => {
+  const subjects = Array.from({ length: 257 }, (_, i) => `user:${i}`);
+  const shares = sharesOf(subjects, 1);
+  shares.callBack(0);
+  assert.equal(shares.report("exchange", [], [], 0, true).length, 256);
+  assert.equal(shares.mustReturn, true);
+  assert.equal(shares.report("exchange", [], [], 0, true).length, 1);
+  assert.equal(shares.mustReturn, false);
+});
+
+test("takes more for subjects of which little is left, if one of those that were used needs it", () => {
+  const shares = sharesOf(["user:a", "user:b", "user:c"], 4);
+  for (const subject of ["user:a", "user:b"])
+    for (let i = 0; i < 4; i++) {
+      shares.admitted(asked(subject), 0);
+      if (subject === "user:a" || i === 0) shares.take(asked(subject));
+    }
+  assert.equal(shares.isLow(0), true);
+  const spares = shares
+    .report("exchange", [], [], 0, false)
+    .map(({ subject, spare, returns }) => [subject, spare?.n, returns]);
+  assert.deepEqual(spares, [
+    ["user:a", 8, undefined],
+    ["user:b", 5, undefined],
+  ]);
+  assert.equal(shares.isLow(0), false, "nothing was used since");
+  shares.take(asked("user:c"));
+  assert.equal(shares.isLow(0), false);
+});
+
+test("takes no more in an append, in quiet times, and for one that returns", () => {
+  const low = () => {
+    const shares = sharesOf(["user:a"], 4);
+    for (let i = 0; i < 4; i++) {
+      shares.admitted(asked("user:a"), 0);
+      shares.take(asked("user:a"));
+    }
+    return shares;
+  };
+  assert.equal(low().report("append", [], [], 0, false)[0]?.spare, undefined);
+  assert.equal(low().report("exchange", [], [], 0, true)[0]?.spare, undefined);
+  const [asking] = low().report("exchange", [{ ...asked("user:a"), retryAt: 0 }], [], 0, false);
+  assert.deepEqual([asking?.returns, asking?.spare?.n], [true, 8]);
+});
+
+test("forgets a subject of which nothing is reserved when it is idle, and returns what an idle one has first", () => {
+  const observed = { count: 0 };
+  const shares = new Shares(observed);
+  shares.admitted(asked("user:a"), 0);
+  shares.sweep(1_999);
+  assert.equal(observed.count, 1, "a request may follow");
+  shares.sweep(2_998);
+  assert.equal(observed.count, 1, "the last search was less than a second ago");
+  shares.sweep(2_999);
+  assert.deepEqual([observed.count, shares.get("user:a")], [0, undefined]);
+
+  const reserved = sharesOf(["user:b"], 1);
+  reserved.sweep(5_000);
+  assert.equal(reserved.mustReturn, true);
+  reserved.sweep(6_000);
+  assert.ok(reserved.get("user:b"), "it still has to return");
+  const reports = reserved.report("exchange", [], [], 6_000, true);
+  reserved.receive(reports, NOTHING_ELSE, 6_000);
+  reserved.sweep(7_000);
+  assert.equal(reserved.get("user:b"), undefined);
 });
