@@ -70,10 +70,8 @@ test("no request calls a disabled model on any replica, also after a restart", a
   );
   assert.match(again.output(), /"models":\["openai-strong"\],"msg":"models are disabled"/);
 
-  assert.equal(
-    (await operationsOf({ ...service, rpcUrl: again.rpcUrl }).enableModel({ model: "openai-strong" })).wasDisabled,
-    true,
-  );
+  const there = operationsOf({ rpcUrl: again.rpcUrl, operatorToken: service.operatorToken });
+  assert.equal((await there.enableModel({ model: "openai-strong" })).wasDisabled, true);
   assert.deepEqual((await called(again, "high")).models, [strong]);
   await until(async () => (await called(service, "high")).models.includes(strong));
 });
