@@ -115,7 +115,7 @@ async function start(
   grants.recover();
   await learning?.refresh();
   const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
-  const ownProcess = { host: hostname(), pid: process.pid, version: VERSION };
+  const ownProcess = { host: hostname(), pid: host.pid, version: VERSION };
   const reports = startReports(store.maintenance, replica, ownProcess, telemetry, () => models().load(), log);
   context.reporting.soon = reports.soon;
   stack.defer(() => reports.stop());

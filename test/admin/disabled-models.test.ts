@@ -1,29 +1,16 @@
 import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { ModelHealth, OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { openPool } from "../../src/store/pool.ts";
 import { png } from "../engine/attachments/files.ts";
 import { test as base } from "../helpers/fixtures.ts";
-import { rpcFailure } from "../helpers/rpc.ts";
+import { rpcFailure, transportWith } from "../helpers/rpc.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import type { Reply, VendorCall } from "../helpers/vendors.ts";
 
 function operationsOf({ rpcUrl, operatorToken }: Pick<TestService, "rpcUrl" | "operatorToken">) {
-  return createClient(
-    OperationsService,
-    createConnectTransport({
-      baseUrl: rpcUrl,
-      httpVersion: "1.1",
-      interceptors: [
-        (next) => (request) => {
-          request.header.set("authorization", `Bearer ${operatorToken}`);
-          return next(request);
-        },
-      ],
-    }),
-  );
+  return createClient(OperationsService, transportWith(rpcUrl, operatorToken));
 }
 
 const test = base

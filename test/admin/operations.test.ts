@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import {
   ModelHealth,
@@ -13,7 +12,7 @@ import { LimitName, WorkspaceService } from "../../gen/chorus/admin/v1/workspace
 import { openPool } from "../../src/store/pool.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { OWN_PROCESS } from "../helpers/program.ts";
-import { rpcFailure } from "../helpers/rpc.ts";
+import { rpcFailure, transportWith } from "../helpers/rpc.ts";
 import { startOwnService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import type { Reply } from "../helpers/vendors.ts";
@@ -22,17 +21,7 @@ const test = base
   .extend("env", { scope: "file" }, OWN_PROCESS)
   .extend("operator", ({ service: { rpcUrl, operatorToken } }) => {
     const as = (token: string) => {
-      const authorize = { header: "authorization", value: `Bearer ${token}` };
-      const transport = createConnectTransport({
-        baseUrl: rpcUrl,
-        httpVersion: "1.1",
-        interceptors: [
-          (next) => (request) => {
-            request.header.set(authorize.header, authorize.value);
-            return next(request);
-          },
-        ],
-      });
+      const transport = transportWith(rpcUrl, token);
       return {
         operations: createClient(OperationsService, transport),
         workspaces: createClient(WorkspaceService, transport),

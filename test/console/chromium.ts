@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { type Browser, type BrowserContextOptions, chromium, type Download, type Page } from "playwright-core";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { findChromium } from "../helpers/chromium.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { transportWith } from "../helpers/rpc.ts";
 import { ask } from "../helpers/run.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
@@ -46,7 +46,7 @@ export async function openConsole(t: Lifetime, env: Record<string, string> = {})
   const vendor = await startVendor("openai");
   t.onTestFinished(() => vendor.close());
   const service = await startService(t, { env: { ...vendor.env, ...env } });
-  const transport = operatorTransport(service);
+  const transport = transportWith(service.rpcUrl, service.operatorToken);
   const { token } = await createClient(WorkspaceService, transport).createOwnerToken({ workspace: "default" });
   const browser = await connect(t);
   const problems: string[] = [];
@@ -114,17 +114,4 @@ export async function visit(page: Page, name: string): Promise<void> {
 /** Adds purchased credit to a workspace. */
 export async function purchase({ transport }: ConsoleTest, amount: string, workspace = "default"): Promise<void> {
   await createClient(CreditService, transport).purchase({ workspace, amount, reference: `invoice ${amount}` });
-}
-
-function operatorTransport({ rpcUrl, operatorToken }: TestService): Transport {
-  return createConnectTransport({
-    baseUrl: rpcUrl,
-    httpVersion: "1.1",
-    interceptors: [
-      (next) => (request) => {
-        request.header.set("authorization", `Bearer ${operatorToken}`);
-        return next(request);
-      },
-    ],
-  });
 }

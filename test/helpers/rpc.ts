@@ -36,6 +36,20 @@ export function transports(baseUrl: string) {
   } satisfies Record<string, Transport>;
 }
 
+/** A transport to the internal listener that sends a token with each call. */
+export function transportWith(rpcUrl: string, token: string): Transport {
+  return createConnectTransport({
+    baseUrl: rpcUrl,
+    httpVersion: "1.1",
+    interceptors: [
+      (next) => (request) => {
+        request.header.set("authorization", `Bearer ${token}`);
+        return next(request);
+      },
+    ],
+  });
+}
+
 /** The names of `transports`. */
 export const TRANSPORTS = Object.keys(transports("http://127.0.0.1")) as (keyof ReturnType<typeof transports>)[];
 

@@ -35,6 +35,7 @@ async function start(output: string, env: Record<string, string>): Promise<strin
   const host = Object.assign(new EventEmitter(), {
     env,
     ppid: process.ppid,
+    pid: process.pid,
     stdout: { write },
     stderr: { fd, write },
     exit: (code: number) => exit.resolve(code),

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { createClient, type Interceptor } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { createClient } from "@connectrpc/connect";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import type { Pool } from "../../src/store/pool.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { test as base, OFFLINE } from "../helpers/fixtures.ts";
-import { rpcFailure } from "../helpers/rpc.ts";
+import { rpcFailure, transportWith } from "../helpers/rpc.ts";
 import type { TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
 import { createWorkspace } from "../helpers/workspaces.ts";
@@ -16,11 +15,7 @@ const test = base.extend("env", { scope: "file" }, OFFLINE);
 
 /** Clients of the internal listener with an operator or owner token. */
 function admin({ rpcUrl }: TestService, token: string) {
-  const authorize: Interceptor = (next) => (request) => {
-    request.header.set("authorization", `Bearer ${token}`);
-    return next(request);
-  };
-  const transport = createConnectTransport({ baseUrl: rpcUrl, httpVersion: "1.1", interceptors: [authorize] });
+  const transport = transportWith(rpcUrl, token);
   return {
     workspaces: createClient(WorkspaceService, transport),
     credits: createClient(CreditService, transport),

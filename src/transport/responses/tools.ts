@@ -80,7 +80,7 @@ interface PlacedTool extends Pick<ResponseTool, "tool"> {
   readonly namespace: string;
 }
 
-/** The tools, and those within namespaces. @throws Failure invalid_request for another one than a function there */
+/** The tools, also those in namespaces, where only functions and custom tools may be. @throws Failure naming others */
 function* withoutNamespaces(tools: readonly ResponseTool[]): Generator<PlacedTool> {
   for (const [i, { tool }] of tools.entries()) {
     const at = `tools[${i}]`;

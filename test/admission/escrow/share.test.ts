@@ -20,7 +20,7 @@ function shareWith(extra: Headroom, ends = ENDS): Share {
   return share;
 }
 
-/** Two requests a second are expected, each as large as ASK. */
+/** Notes `n` requests as large as ASK, so that as many are expected. */
 function expectRequests(share: Share, n: number, now: number): void {
   for (let i = 0; i < n; i++) share.demand.admitted(ASK.hold, ASK.input, now);
 }

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe } from "vitest";
 import { ActivityService, ActorKindSchema, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
@@ -21,6 +20,7 @@ import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
 import { fixture } from "../../helpers/lifetime.ts";
 import { openRaw } from "../../helpers/raw.ts";
 import { listenRest } from "../../helpers/rest.ts";
+import { transportWith } from "../../helpers/rpc.ts";
 import { startService, type TestService } from "../../helpers/service.ts";
 
 const POLICY =
@@ -28,16 +28,7 @@ const POLICY =
   "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 function operator({ rpcUrl, operatorToken }: TestService) {
-  const transport = createConnectTransport({
-    baseUrl: rpcUrl,
-    httpVersion: "1.1",
-    interceptors: [
-      (next) => (request) => {
-        request.header.set("authorization", `Bearer ${operatorToken}`);
-        return next(request);
-      },
-    ],
-  });
+  const transport = transportWith(rpcUrl, operatorToken);
   return {
     workspaces: createClient(WorkspaceService, transport),
     credits: createClient(CreditService, transport),

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe } from "vitest";
 import { ActivityService, ActorKind } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
@@ -16,6 +15,7 @@ import { type Browser, openBrowser } from "../../helpers/browser.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
 import { fixture } from "../../helpers/lifetime.ts";
 import { signInAs, startProvider } from "../../helpers/oidc.ts";
+import { transportWith } from "../../helpers/rpc.ts";
 
 const GROUPS = { owner: "leads", developer: "engineering", billing: "finance", viewer: "guests" } as const;
 
@@ -50,17 +50,7 @@ const test = base
     return { subject, browser, landed, name: claims.name };
   })
   .extend("members", ({ service: { rpcUrl, operatorToken } }) => {
-    const withToken = createConnectTransport({
-      baseUrl: rpcUrl,
-      httpVersion: "1.1",
-      interceptors: [
-        (next) => (request) => {
-          request.header.set("authorization", `Bearer ${operatorToken}`);
-          return next(request);
-        },
-      ],
-    });
-    return createClient(MemberService, withToken);
+    return createClient(MemberService, transportWith(rpcUrl, operatorToken));
   });
 
 /** Calls a method with an empty request. @returns the code of the failure; undefined when it succeeds */

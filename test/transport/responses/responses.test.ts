@@ -322,7 +322,7 @@ describe("a response", () => {
     const calls = ["patch", "shell__run"].map((name) => ({ name, arguments: JSON.stringify({ input }) }));
     const named = [{ name: "patch" }, { namespace: "shell", name: "run" }];
     vendor.always({ calls });
-    const { json } = await ask(service, { input: "Hello", tools });
+    const { json } = await ask(service, { input: LONG, tools });
     checkResponse({ ...json, tools: [] });
     for (const [i, { id, call_id, ...item }] of json.output.entries()) {
       assert.match(id, /^ctc_/);
