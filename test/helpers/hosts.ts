@@ -19,50 +19,60 @@ export interface Ended {
   readonly code: number | null;
 }
 
-/** Services of one process. A process is replaced then, so that its memory is bounded. */
-const MOST = 40;
-
 interface Host {
   readonly child: ChildProcess;
-  readonly url: string;
+  readonly exited: Promise<unknown>;
+  /** Where to send orders. */
+  readonly url: Promise<string>;
+  /** Services that were promised a place. */
   started: number;
 }
 
 /** Processes that run services for tests: one for each process of test files, in which files follow each other. */
 export class Hosts {
-  readonly #open = new Map<string, Promise<Host>>();
+  /** The process that takes the next service, by the process of test files. */
+  readonly #next = new Map<string, Host>();
+  readonly #all: Host[] = [];
   readonly #folder = mkdtemp(join(tmpdir(), "chorus-host-"));
-  readonly #exits: Promise<unknown>[] = [];
+  readonly #most: number;
 
-  /** @param of names the process of test files @param program starts the service @returns where to send an order */
+  /** @param most services of one process. A process is replaced then, so that its memory is bounded. */
+  constructor(most = 40) {
+    this.#most = most;
+  }
+
+  /**
+   * @param of names the process of test files
+   * @param program starts the service
+   * @returns where to send the orders to start, signal and end one service
+   */
   async urlFor(of: string, program: string): Promise<string> {
-    let host = this.#open.get(of);
-    const found = await host;
-    if (host === undefined || !found?.child.connected || found.started >= MOST) {
-      if (found?.child.connected) found.child.send("retire");
-      host = this.#start(program);
-      this.#open.set(of, host);
+    const folder = await this.#folder;
+    let host = this.#next.get(of);
+    if (!host?.child.connected || host.started >= this.#most) {
+      if (host?.child.connected) host.child.send(host.started);
+      host = start(program, folder);
+      this.#next.set(of, host);
+      this.#all.push(host);
     }
-    const { url } = await host.then((one) => Object.assign(one, { started: one.started + 1 }));
-    return url;
+    host.started += 1;
+    return host.url;
   }
 
   async close(): Promise<void> {
-    for (const host of this.#open.values()) (await host).child.disconnect();
-    await Promise.all(this.#exits);
+    for (const { child } of this.#all) if (child.connected) child.disconnect();
+    await Promise.all(this.#all.map(({ exited }) => exited));
     await rm(await this.#folder, { recursive: true, force: true });
   }
+}
 
-  async #start(program: string): Promise<Host> {
-    const module = join(dirname(program), "process-replica.js");
-    const child = fork(join(import.meta.dirname, "service-host.ts"), [module], {
-      // Outside the repository, because a developer's catalogue file there would be read.
-      cwd: await this.#folder,
-      env: CHILD_ENV,
-      stdio: ["ignore", "pipe", "inherit", "ipc"],
-    });
-    this.#exits.push(once(child, "exit"));
-    const [line] = await once(child.stdout ?? child, "data");
-    return { child, url: String(line).trim(), started: 0 };
-  }
+function start(program: string, folder: string): Host {
+  const child = fork(join(import.meta.dirname, "service-host.ts"), [join(dirname(program), "process-replica.js")], {
+    // Outside the repository, because a developer's catalogue file there would be read.
+    cwd: folder,
+    env: CHILD_ENV,
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  const url = once(child.stdout ?? child, "data").then(([line]) => String(line).trim());
+  return { child, exited: once(child, "exit"), url, started: 0 };
 }

@@ -1,8 +1,8 @@
 /**
  * A process that runs services for tests, several one after the other or at once: a service takes 0.2 s of processor
  * time from start to end, and 0.95 s in a process of its own. Each service has its own environment, output and signals.
- * The parameter is the module with `runReplica`. Prints the address at which it takes orders. Ends when it has been
- * told to retire and its last service has ended.
+ * The parameter is the module with `runReplica`. Prints the address at which it takes orders. Is told how many services
+ * it has to start when no more will come, and ends when it has answered the order to end of each.
  */
 import { EventEmitter, once } from "node:events";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -19,8 +19,8 @@ interface Hosted {
 }
 
 const services = new Map<string, Hosted>();
-let running = 0;
-let isRetired = false;
+let answered = 0;
+let expected = Number.POSITIVE_INFINITY;
 
 /** Starts a service that writes to the file `output`. Resolves when it is ready or has ended. */
 async function start(output: string, env: Record<string, string>): Promise<string> {
@@ -40,13 +40,10 @@ async function start(output: string, env: Record<string, string>): Promise<strin
     stderr: { fd, write },
     exit: (code: number) => exit.resolve(code),
   });
-  running += 1;
   const code = Promise.race([runReplica(host as unknown as NodeJS.Process), exit.promise]);
   const ended = code.then((code): Ended => {
     host.emit("exit", code);
     closeSync(fd);
-    running -= 1;
-    endIfDone();
     return { code };
   });
   services.set(output, { host, ended });
@@ -54,7 +51,7 @@ async function start(output: string, env: Record<string, string>): Promise<strin
 }
 
 function endIfDone(): void {
-  if (isRetired && running === 0) process.exit();
+  if (answered === expected) process.exit();
 }
 
 process.on("unhandledRejection", (reason) => {
@@ -70,7 +67,10 @@ const server = createServer(async (request, response) => {
       service?.host.emit(signal, signal);
       response.end();
     } else {
-      response.end(JSON.stringify(await service?.ended));
+      response.end(JSON.stringify(await service?.ended), () => {
+        answered += 1;
+        endIfDone();
+      });
       services.delete(output);
     }
   } catch (error) {
@@ -80,8 +80,8 @@ const server = createServer(async (request, response) => {
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
 process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);
-process.on("message", () => {
-  isRetired = true;
+process.on("message", (started: number) => {
+  expected = started;
   endIfDone();
 });
 // Ends with the process of the tests.
