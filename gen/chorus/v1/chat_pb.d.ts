@@ -216,6 +216,14 @@ export declare type ChatMessageCall = Message<"chorus.v1.ChatMessageCall"> & {
      */
     value: ChatMessageCall_Function;
     case: "function";
+  } | {
+    /**
+     * A call of a custom tool.
+     *
+     * @generated from field: chorus.v1.ChatMessageCall.Custom custom = 2;
+     */
+    value: ChatMessageCall_Custom;
+    case: "custom";
   } | { case: undefined; value?: undefined };
 };
 
@@ -278,6 +286,60 @@ export declare type ChatMessageCall_Function_Call = Message<"chorus.v1.ChatMessa
  * Use `create(ChatMessageCall_Function_CallSchema)` to create a new message.
  */
 export declare const ChatMessageCall_Function_CallSchema: GenMessage<ChatMessageCall_Function_Call>;
+
+/**
+ * A call of a custom tool.
+ *
+ * @generated from message chorus.v1.ChatMessageCall.Custom
+ */
+export declare type ChatMessageCall_Custom = Message<"chorus.v1.ChatMessageCall.Custom"> & {
+  /**
+   * Identifier of the call. Required.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name and input. Required.
+   *
+   * @generated from field: chorus.v1.ChatMessageCall.Custom.Call custom = 2;
+   */
+  custom?: ChatMessageCall_Custom_Call | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.Custom.
+ * Use `create(ChatMessageCall_CustomSchema)` to create a new message.
+ */
+export declare const ChatMessageCall_CustomSchema: GenMessage<ChatMessageCall_Custom>;
+
+/**
+ * Name and input.
+ *
+ * @generated from message chorus.v1.ChatMessageCall.Custom.Call
+ */
+export declare type ChatMessageCall_Custom_Call = Message<"chorus.v1.ChatMessageCall.Custom.Call"> & {
+  /**
+   * Name of the tool. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The input of the tool, as text.
+   *
+   * @generated from field: string input = 2;
+   */
+  input: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatMessageCall.Custom.Call.
+ * Use `create(ChatMessageCall_Custom_CallSchema)` to create a new message.
+ */
+export declare const ChatMessageCall_Custom_CallSchema: GenMessage<ChatMessageCall_Custom_Call>;
 
 /**
  * One message of a conversation.
@@ -476,6 +538,103 @@ export declare type ChatStreamOptions = Message<"chorus.v1.ChatStreamOptions"> &
 export declare const ChatStreamOptionsSchema: GenMessage<ChatStreamOptions>;
 
 /**
+ * What the input of a custom tool looks like.
+ *
+ * @generated from message chorus.v1.ChatCustomFormat
+ */
+export declare type ChatCustomFormat = Message<"chorus.v1.ChatCustomFormat"> & {
+  /**
+   * Kind of the format. Required.
+   *
+   * @generated from oneof chorus.v1.ChatCustomFormat.format
+   */
+  format: {
+    /**
+     * Any text.
+     *
+     * @generated from field: chorus.v1.ChatCustomFormat.AnyText text = 1;
+     */
+    value: ChatCustomFormat_AnyText;
+    case: "text";
+  } | {
+    /**
+     * Text of a grammar.
+     *
+     * @generated from field: chorus.v1.ChatCustomFormat.Grammar grammar = 2;
+     */
+    value: ChatCustomFormat_Grammar;
+    case: "grammar";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.v1.ChatCustomFormat.
+ * Use `create(ChatCustomFormatSchema)` to create a new message.
+ */
+export declare const ChatCustomFormatSchema: GenMessage<ChatCustomFormat>;
+
+/**
+ * Any text.
+ *
+ * @generated from message chorus.v1.ChatCustomFormat.AnyText
+ */
+export declare type ChatCustomFormat_AnyText = Message<"chorus.v1.ChatCustomFormat.AnyText"> & {
+};
+
+/**
+ * Describes the message chorus.v1.ChatCustomFormat.AnyText.
+ * Use `create(ChatCustomFormat_AnyTextSchema)` to create a new message.
+ */
+export declare const ChatCustomFormat_AnyTextSchema: GenMessage<ChatCustomFormat_AnyText>;
+
+/**
+ * Text of a grammar. The model sees the grammar. Texts are not checked against it, which a notice says.
+ *
+ * @generated from message chorus.v1.ChatCustomFormat.Grammar
+ */
+export declare type ChatCustomFormat_Grammar = Message<"chorus.v1.ChatCustomFormat.Grammar"> & {
+  /**
+   * The grammar with its syntax. Required.
+   *
+   * @generated from field: chorus.v1.ChatCustomFormat.Grammar.Definition grammar = 1;
+   */
+  grammar?: ChatCustomFormat_Grammar_Definition | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatCustomFormat.Grammar.
+ * Use `create(ChatCustomFormat_GrammarSchema)` to create a new message.
+ */
+export declare const ChatCustomFormat_GrammarSchema: GenMessage<ChatCustomFormat_Grammar>;
+
+/**
+ * The grammar with its syntax.
+ *
+ * @generated from message chorus.v1.ChatCustomFormat.Grammar.Definition
+ */
+export declare type ChatCustomFormat_Grammar_Definition = Message<"chorus.v1.ChatCustomFormat.Grammar.Definition"> & {
+  /**
+   * `lark` or `regex`.
+   *
+   * @generated from field: string syntax = 1;
+   */
+  syntax: string;
+
+  /**
+   * The grammar.
+   *
+   * @generated from field: string definition = 2;
+   */
+  definition: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatCustomFormat.Grammar.Definition.
+ * Use `create(ChatCustomFormat_Grammar_DefinitionSchema)` to create a new message.
+ */
+export declare const ChatCustomFormat_Grammar_DefinitionSchema: GenMessage<ChatCustomFormat_Grammar_Definition>;
+
+/**
  * A tool that the answer may ask for.
  *
  * @generated from message chorus.v1.ChatTool
@@ -494,6 +653,14 @@ export declare type ChatTool = Message<"chorus.v1.ChatTool"> & {
      */
     value: ChatTool_Function;
     case: "function";
+  } | {
+    /**
+     * A tool of the caller whose input is text.
+     *
+     * @generated from field: chorus.v1.ChatTool.Custom custom = 2;
+     */
+    value: ChatTool_Custom;
+    case: "custom";
   } | { case: undefined; value?: undefined };
 };
 
@@ -565,6 +732,60 @@ export declare type ChatTool_Function_Definition = Message<"chorus.v1.ChatTool.F
 export declare const ChatTool_Function_DefinitionSchema: GenMessage<ChatTool_Function_Definition>;
 
 /**
+ * A tool of the caller whose input is one text instead of JSON.
+ *
+ * @generated from message chorus.v1.ChatTool.Custom
+ */
+export declare type ChatTool_Custom = Message<"chorus.v1.ChatTool.Custom"> & {
+  /**
+   * The tool. Required.
+   *
+   * @generated from field: chorus.v1.ChatTool.Custom.Definition custom = 1;
+   */
+  custom?: ChatTool_Custom_Definition | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatTool.Custom.
+ * Use `create(ChatTool_CustomSchema)` to create a new message.
+ */
+export declare const ChatTool_CustomSchema: GenMessage<ChatTool_Custom>;
+
+/**
+ * Name, description and format.
+ *
+ * @generated from message chorus.v1.ChatTool.Custom.Definition
+ */
+export declare type ChatTool_Custom_Definition = Message<"chorus.v1.ChatTool.Custom.Definition"> & {
+  /**
+   * Name of the tool, with the rules of `tools` of `/v1/generate`. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the tool does and when to use it. The model sees it.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * What the input looks like. Default: any text.
+   *
+   * @generated from field: chorus.v1.ChatCustomFormat format = 3;
+   */
+  format?: ChatCustomFormat | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ChatTool.Custom.Definition.
+ * Use `create(ChatTool_Custom_DefinitionSchema)` to create a new message.
+ */
+export declare const ChatTool_Custom_DefinitionSchema: GenMessage<ChatTool_Custom_Definition>;
+
+/**
  * Which tools an answer may ask for. In JSON, a mode stands as its word in place of the object.
  *
  * @generated from message chorus.v1.ChatToolChoice
@@ -578,7 +799,7 @@ export declare type ChatToolChoice = Message<"chorus.v1.ChatToolChoice"> & {
   mode: ToolMode;
 
   /**
-   * `function` or `allowed_tools`.
+   * `function`, `custom` or `allowed_tools`.
    *
    * @generated from field: string type = 2;
    */
@@ -597,6 +818,13 @@ export declare type ChatToolChoice = Message<"chorus.v1.ChatToolChoice"> & {
    * @generated from field: chorus.v1.ChatToolChoice.AllowedTools allowed_tools = 4;
    */
   allowedTools?: ChatToolChoice_AllowedTools | undefined;
+
+  /**
+   * The custom tool that the answer must call.
+   *
+   * @generated from field: chorus.v1.ChatToolChoice.Custom custom = 5;
+   */
+  custom?: ChatToolChoice_Custom | undefined;
 };
 
 /**
@@ -626,24 +854,51 @@ export declare type ChatToolChoice_Function = Message<"chorus.v1.ChatToolChoice.
 export declare const ChatToolChoice_FunctionSchema: GenMessage<ChatToolChoice_Function>;
 
 /**
+ * One custom tool.
+ *
+ * @generated from message chorus.v1.ChatToolChoice.Custom
+ */
+export declare type ChatToolChoice_Custom = Message<"chorus.v1.ChatToolChoice.Custom"> & {
+  /**
+   * Name of the tool. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatToolChoice.Custom.
+ * Use `create(ChatToolChoice_CustomSchema)` to create a new message.
+ */
+export declare const ChatToolChoice_CustomSchema: GenMessage<ChatToolChoice_Custom>;
+
+/**
  * A tool that is allowed.
  *
  * @generated from message chorus.v1.ChatToolChoice.Allowed
  */
 export declare type ChatToolChoice_Allowed = Message<"chorus.v1.ChatToolChoice.Allowed"> & {
   /**
-   * Must be `function`.
+   * `function` or `custom`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * The function.
+   * The function. Required unless `custom` is there.
    *
    * @generated from field: chorus.v1.ChatToolChoice.Function function = 2;
    */
   function?: ChatToolChoice_Function | undefined;
+
+  /**
+   * The custom tool.
+   *
+   * @generated from field: chorus.v1.ChatToolChoice.Custom custom = 3;
+   */
+  custom?: ChatToolChoice_Custom | undefined;
 };
 
 /**
@@ -666,7 +921,7 @@ export declare type ChatToolChoice_AllowedTools = Message<"chorus.v1.ChatToolCho
   mode: ToolMode;
 
   /**
-   * The functions that the answer may call.
+   * The tools that the answer may call.
    *
    * @generated from field: repeated chorus.v1.ChatToolChoice.Allowed tools = 2;
    */
@@ -841,7 +1096,7 @@ export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatC
   webSearchOptions?: ChatWebSearch | undefined;
 
   /**
-   * Functions that the answer may ask for.
+   * Tools that the answer may ask for.
    *
    * @generated from field: repeated chorus.v1.ChatTool tools = 21;
    */
@@ -957,18 +1212,25 @@ export declare type ChatCall = Message<"chorus.v1.ChatCall"> & {
   id: string;
 
   /**
-   * Always `function`.
+   * `function` or `custom`.
    *
    * @generated from field: string type = 3;
    */
   type: string;
 
   /**
-   * Name and arguments.
+   * Name and arguments of a function.
    *
    * @generated from field: chorus.v1.ChatCall.Function function = 4;
    */
   function?: ChatCall_Function | undefined;
+
+  /**
+   * Name and input of a custom tool.
+   *
+   * @generated from field: chorus.v1.ChatCall.Custom custom = 5;
+   */
+  custom?: ChatCall_Custom | undefined;
 };
 
 /**
@@ -1003,6 +1265,33 @@ export declare type ChatCall_Function = Message<"chorus.v1.ChatCall.Function"> &
  * Use `create(ChatCall_FunctionSchema)` to create a new message.
  */
 export declare const ChatCall_FunctionSchema: GenMessage<ChatCall_Function>;
+
+/**
+ * Name and input.
+ *
+ * @generated from message chorus.v1.ChatCall.Custom
+ */
+export declare type ChatCall_Custom = Message<"chorus.v1.ChatCall.Custom"> & {
+  /**
+   * Name of the tool.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The input of the tool, as text.
+   *
+   * @generated from field: string input = 2;
+   */
+  input: string;
+};
+
+/**
+ * Describes the message chorus.v1.ChatCall.Custom.
+ * Use `create(ChatCall_CustomSchema)` to create a new message.
+ */
+export declare const ChatCall_CustomSchema: GenMessage<ChatCall_Custom>;
 
 /**
  * The message of an answer.

@@ -30,6 +30,8 @@ import { namesOfCalls, readCall, readTools } from "./tools.ts";
 /** What a request in OpenAI's format asks for beyond a `GenerateRequest`. */
 export interface ChatTerms extends ForeignTerms {
   readonly includeUsage: boolean;
+  /** Names of the tools that take text instead of JSON. */
+  readonly custom: ReadonlySet<string>;
 }
 
 export const ROLES: Readonly<Record<ChatRole, Role>> = {
@@ -52,7 +54,7 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
   checkParameters(body, members);
   const files = new Files();
   const messages = body.messages.map((message, i) => readMessage(message, `messages[${i}]`, files, members));
-  const tools = readTools(body);
+  const tools = readTools(body, members);
   const format = formatOf(body.responseFormat);
   const request = create(GenerateRequestSchema, {
     ...format.fields,
@@ -74,6 +76,7 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
     isStream: body.stream,
     streamed: body.stream && (body.responseFormat?.format.case ?? "text") === "text",
     includeUsage: body.streamOptions?.includeUsage ?? false,
+    custom: tools.custom,
     ...readModel(body.model),
     names: [...namesOf(body), ...namesOfCalls(body), ...files.names, ...tools.names],
     notices: [...members.notices, ...format.notices],

@@ -5,10 +5,12 @@ import {
   type GenerateResponse,
   type Notice,
   Role,
+  type ToolCall,
   type Usage,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { contentOf, noticesOf } from "../call/foreign.ts";
 import { encode } from "../rest/encode.ts";
+import { inputOfArguments } from "./custom-tools.ts";
 import type { ChatTerms } from "./decode.ts";
 
 /** The part of an answer that both kinds of response have. */
@@ -19,11 +21,8 @@ export interface Ended {
   structuredError?: string | undefined;
 }
 
-export function completionJson(answer: GenerateResponse, { model }: ChatTerms): string {
-  const toolCalls = answer.toolCalls.map(({ id, name, arguments: text }) => ({
-    ...{ id, type: "function" },
-    function: { name, arguments: text },
-  }));
+export function completionJson(answer: GenerateResponse, { model, custom }: ChatTerms): string {
+  const toolCalls = answer.toolCalls.map((call) => callOf(call, custom));
   const message = { role: Role.ASSISTANT, content: contentOf(answer), toolCalls };
   const completion: MessageInitShape<typeof ChatCompletionSchema> = {
     id: answer.id,
@@ -35,6 +34,13 @@ export function completionJson(answer: GenerateResponse, { model }: ChatTerms): 
     notices: noticesOf(answer),
   };
   return encode(ChatCompletionSchema, create(ChatCompletionSchema, completion));
+}
+
+/** A call as its format has it. @param custom names of the tools that take text */
+export function callOf(call: Pick<ToolCall, "id" | "name" | "arguments">, custom: ReadonlySet<string>) {
+  const { id, name, arguments: text } = call;
+  if (custom.has(name)) return { id, type: "custom", custom: { name, input: inputOfArguments(text) } };
+  return { id, type: "function", function: { name, arguments: text } };
 }
 
 /** Seconds since 1970. */

@@ -6,7 +6,7 @@ import { noticesOf } from "../call/foreign.ts";
 import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
 import { encode } from "../rest/encode.ts";
 import type { ChatTerms } from "./decode.ts";
-import { type Ended, now, usageOf } from "./encode.ts";
+import { callOf, type Ended, now, usageOf } from "./encode.ts";
 import { openaiFailureJson } from "./failure.ts";
 
 /**
@@ -15,7 +15,7 @@ import { openaiFailureJson } from "./failure.ts";
  * @param id returns the identifier of the generation, which is known with the first event
  */
 export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
-  const { model, includeUsage } = chat;
+  const { model, includeUsage, custom } = chat;
   let head = "";
   let role = '"role":"assistant",';
   const chunk = (members: string) => {
@@ -42,8 +42,7 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
         case "trace":
           return "";
         case "tool_call": {
-          const { index, id, name, arguments: text } = event.call;
-          const call = JSON.stringify({ index, id, type: "function", function: { name, arguments: text } });
+          const call = JSON.stringify({ index: event.call.index, ...callOf(event.call, custom) });
           const piece = chunk(choice(`${role}"tool_calls":[${call}]`, "null"));
           role = "";
           return piece;

@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import type { ChatMessageCall, ChatToolChoice, CreateChatCompletionRequest } from "../../../gen/chorus/v1/chat_pb.js";
+import type {
+  ChatMessageCall,
+  ChatTool,
+  ChatToolChoice,
+  CreateChatCompletionRequest,
+} from "../../../gen/chorus/v1/chat_pb.js";
 import {
   type Tool,
   type ToolCall,
@@ -10,44 +15,65 @@ import {
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { FieldNames } from "../call/field-names.ts";
+import type { Members } from "../call/members.ts";
+import { argumentsOfInput, customTool } from "./custom-tools.ts";
 import { optional } from "./parameters.ts";
 
 interface ReadTools {
   readonly tools: Tool[];
   readonly toolChoice: ToolChoice | undefined;
   readonly names: FieldNames;
+  /** Names of the tools that take text instead of JSON. */
+  readonly custom: ReadonlySet<string>;
 }
 
 /** The tools of a request; of `allowed_tools` only those. @throws Failure invalid_request naming the parameter */
-export function readTools({ tools, toolChoice }: CreateChatCompletionRequest): ReadTools {
-  const allowed = toolChoice?.allowedTools && new Set(toolChoice.allowedTools.tools.map((one) => one.function?.name));
-  const sent = tools.flatMap(({ tool }, i) => {
-    const { name = "", description = "", parameters = "", strict } = tool.value?.function ?? {};
-    if (allowed?.has(name) === false) return [];
-    return {
-      at: `tools[${i}]`,
-      tool: create(ToolSchema, { name, description, parameters, ...optional("strict", strict) }),
-    };
-  });
+export function readTools({ tools, toolChoice }: CreateChatCompletionRequest, members: Members): ReadTools {
+  const allowed = toolChoice?.allowedTools?.tools.map((one) => (one.function ?? one.custom)?.name);
+  const sent = tools
+    .map(({ tool }, i) => ({ kind: tool.case, at: `tools[${i}].${tool.case}`, tool: coreTool(tool, i, members) }))
+    .filter(({ tool }) => allowed?.includes(tool.name) ?? true);
   return {
     tools: sent.map(({ tool }) => tool),
     toolChoice: toolChoice && choiceOf(toolChoice),
     names: [
-      ...sent.map(({ at }, i) => [`tools[${i}]`, `${at}.function`] as const),
-      ["tool_choice.name", "tool_choice.function.name"],
+      ...sent.map(({ at }, i) => [`tools[${i}]`, at] as const),
+      ["tool_choice.name", `tool_choice.${toolChoice?.type}.name`],
     ],
+    custom: new Set(sent.filter(({ kind }) => kind === "custom").map(({ tool }) => tool.name)),
   };
 }
 
-function choiceOf({ type, mode, function: named, allowedTools }: ChatToolChoice): ToolChoice {
+/** @param i place of the tool */
+function coreTool(tool: ChatTool["tool"], i: number, members: Members): Tool {
+  if (tool.case === "custom") {
+    const { name = "", description = "", format } = tool.value.custom ?? {};
+    const grammar = format?.format.case === "grammar" ? format.format.value.grammar : undefined;
+    return customTool({ name, description, grammar }, `tools[${i}].custom.format`, members);
+  }
+  const { name = "", description = "", parameters = "", strict } = tool.value?.function ?? {};
+  return create(ToolSchema, { name, description, parameters, ...optional("strict", strict) });
+}
+
+function choiceOf(choice: ChatToolChoice): ToolChoice {
+  const { type, mode, allowedTools } = choice;
   if (type === "") return create(ToolChoiceSchema, { mode });
-  if (type === "function" && named) return create(ToolChoiceSchema, { name: named.name });
+  const named = type === "function" || type === "custom" ? choice[type] : undefined;
+  if (named) return create(ToolChoiceSchema, { name: named.name });
   if (type === "allowed_tools" && allowedTools) return create(ToolChoiceSchema, { mode: allowedTools.mode });
-  throw invalid("tool_choice", 'tool_choice must be a word, or an object of the type "function" or "allowed_tools".');
+  const types = '"function", "custom" or "allowed_tools"';
+  throw invalid(
+    "tool_choice",
+    `tool_choice must be a word, or an object of the type ${types} with a member of its name.`,
+  );
 }
 
 /** @throws Failure invalid_request naming the arguments, if they are no JSON */
 export function readCall({ call }: ChatMessageCall, path: string): ToolCall {
+  if (call.case === "custom") {
+    const { name = "", input = "" } = call.value.custom ?? {};
+    return create(ToolCallSchema, { id: call.value.id, name, arguments: argumentsOfInput(input) });
+  }
   const { id = "", function: called } = call.value ?? {};
   const text = argumentsOf(called?.arguments ?? "", `${path}.function.arguments`);
   return create(ToolCallSchema, { id, name: called?.name ?? "", arguments: text });
@@ -56,9 +82,13 @@ export function readCall({ call }: ChatMessageCall, path: string): ToolCall {
 /** The parameters of calls, which have names and arguments a level deeper. */
 export function namesOfCalls({ messages }: CreateChatCompletionRequest): FieldNames {
   return messages.flatMap(({ toolCalls }, i) =>
-    toolCalls.flatMap((_, j) => {
+    toolCalls.flatMap(({ call }, j) => {
       const path = `messages[${i}].tool_calls[${j}]`;
-      return ["name", "arguments"].map((name) => [`${path}.${name}`, `${path}.function.${name}`] as const);
+      const text = call.case === "custom" ? "input" : "arguments";
+      return [
+        [`${path}.name`, `${path}.${call.case}.name`] as const,
+        [`${path}.arguments`, `${path}.${call.case}.${text}`] as const,
+      ];
     }),
   );
 }

@@ -10,9 +10,9 @@ import {
 import { ResponseUsageSchema } from "../../../gen/chorus/v1/responses_pb.js";
 import type { Failure } from "../../contract/failure.ts";
 import { contentOf, noticesOf } from "../call/foreign.ts";
+import { inputOfArguments } from "../openai/custom-tools.ts";
 import { codeOf } from "../openai/failure.ts";
 import { encode } from "../rest/encode.ts";
-import { inputOfArguments } from "./custom-tools.ts";
 import type { ResponseTerms } from "./decode.ts";
 
 /** The state of a response, beside what its request says. */

@@ -9,10 +9,10 @@ import type {
 } from "../../../gen/chorus/v1/responses_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { Members } from "../call/members.ts";
+import { argumentsOfInput } from "../openai/custom-tools.ts";
 import { ROLES } from "../openai/decode.ts";
 import { Files } from "../openai/files.ts";
 import { argumentsOf } from "../openai/tools.ts";
-import { argumentsOfInput } from "./custom-tools.ts";
 import { flatName } from "./tools.ts";
 
 /**

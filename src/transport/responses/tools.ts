@@ -3,8 +3,8 @@ import { type Tool, ToolChoiceSchema, ToolMode, ToolSchema } from "../../../gen/
 import type { CreateResponseRequest, ResponseTool, ResponseToolChoice } from "../../../gen/chorus/v1/responses_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { Members } from "../call/members.ts";
+import { customTool } from "../openai/custom-tools.ts";
 import { optional } from "../openai/parameters.ts";
-import { CUSTOM_PARAMETERS, describeCustom } from "./custom-tools.ts";
 
 /** Between the name of a namespace and that of its tool. */
 const SEPARATOR = "__";
@@ -103,11 +103,9 @@ function coreTool(tool: CallersTool, name: string, at: string, members: Members)
     const { parameters, strict } = tool.value;
     return create(ToolSchema, { name, description, parameters, ...optional("strict", strict) });
   }
-  const { format } = tool.value;
-  if (format?.format.case === "grammar")
-    members.noEffect(`${at}.format`, "The model sees the grammar. The input of calls is not checked against it.");
-  const described = describeCustom(description, format);
-  return create(ToolSchema, { name, description: described, parameters: CUSTOM_PARAMETERS, strict: true });
+  const { format } = tool.value.format ?? {};
+  const grammar = format?.case === "grammar" ? format.value : undefined;
+  return customTool({ name, description, grammar }, `${at}.format`, members);
 }
 
 function isWebSearch(type: string): boolean {

@@ -70,7 +70,7 @@ test("words may be added to responses, and not to requests", () => {
   const messages = "MessageBlockType MessageRole MessageSourceType MessageToolChoiceType OutputEffort OutputFormatType";
   const given = "ResponseInputItemType ResponseInputPartType ResponseTextFormatType ResponseToolType ThinkingType";
   const others = "Effort MetricsGroupBy MetricsInterval OutputShape ReasoningEffort ResponseFormatType Role ToolMode";
-  const custom = "ResponseCustomFormatType";
+  const custom = "ChatCustomFormatType ResponseCustomFormatType";
   const closed = `${chat} ${messages} ${given} ${others} ${custom}`.split(" ").toSorted();
   assert.deepEqual(listsOfWords(requests), { closed, open: [] });
 });

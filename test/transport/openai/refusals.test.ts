@@ -27,9 +27,18 @@ describe("a parameter", () => {
     const image = (members: object) => user({ type: "image_url", image_url: members });
     const file = (members: object) => user({ type: "file", file: members });
     const png = "data:image/png;base64,aGk=";
+    const custom = (members: object) => ({ type: "custom", custom: members });
+    const asked = (call: object) => [...HELLO, { role: "assistant", tool_calls: [call] }];
     const schema = (members: object) => ({ type: "json_schema", json_schema: { name: "a", ...members } });
     const cases: [body: object, param: string, code?: string][] = [
-      [{ tools: [{ type: "custom", custom: { name: "f" } }] }, "tools[0].type"],
+      [{ tools: [{ type: "mcp" }] }, "tools[0].type"],
+      [{ tools: [{ type: "custom", name: "f" }] }, "tools[0].custom"],
+      [{ tools: [FUNCTION, custom({ name: "a b" })] }, "tools[1].custom.name"],
+      [{ tools: [FUNCTION, custom({ name: "f" })] }, "tools[1].custom.name"],
+      [{ tools: [custom({ name: "f", format: { type: "json" } })] }, "tools[0].custom.format.type"],
+      [{ tools: [custom({ name: "f", format: { type: "grammar" } })] }, "tools[0].custom.format.grammar"],
+      [{ tools: [FUNCTION], tool_choice: custom({ name: "g" }) }, "tool_choice.custom.name"],
+      [{ tools: [FUNCTION], tool_choice: { type: "custom", function: { name: "f" } } }, "tool_choice"],
       [{ tools: [{ type: "function", function: { name: "a b" } }] }, "tools[0].function.name"],
       [{ tools: [FUNCTION], tool_choice: { type: "function", function: { name: "g" } } }, "tool_choice.function.name"],
       [{ tool_choice: "required" }, "tool_choice"],
@@ -76,6 +85,8 @@ describe("a parameter", () => {
       [{ messages: [...HELLO, { role: "tool", content: "a" }] }, "messages[1].tool_call_id"],
       [{ messages: [...HELLO, { content: "a" }] }, "messages[1].role"],
       [{ messages: [{ role: "assistant", content: "a", tool_calls: [{}] }] }, "messages[0].tool_calls[0].type"],
+      [{ messages: asked({ type: "custom", id: "1" }) }, "messages[1].tool_calls[0].custom"],
+      [{ messages: asked({ id: "1", ...custom({ name: "a b" }) }) }, "messages[1].tool_calls[0].custom.name"],
       [{ messages: [{ role: "user", content: 1 }] }, "messages[0].content"],
       [{ messages: [{ role: "user", content: [{ type: "input_audio" }] }] }, "messages[0].content[0].type"],
       [{ messages: image({ url: "https://example.com/a.png" }) }, "messages[0].content[0].image_url.url"],
