@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "../concurrency/repeat.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 import { type FailureState, type ReplicaReport, Reporter } from "../telemetry/report.ts";
@@ -45,23 +46,12 @@ export function startReports(
   stop(): Promise<void>;
 } {
   const reporter = new Reporter();
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let waiting = new AbortController();
-  let isDue = false;
-  const running = (async () => {
-    while (!signal.aborted) {
-      await send().catch((error: unknown) => {
-        if (!isUnavailable(error)) log.warn({ cause: errorFacts(error) }, "could not report the state of this replica");
-      });
-      await sleep(SOON_MS, undefined, { signal }).catch(() => undefined);
-      waiting = new AbortController();
-      const either = AbortSignal.any([signal, waiting.signal]);
-      if (!isDue) await sleep(REPORT_MS - SOON_MS, undefined, { signal: either }).catch(() => undefined);
-      isDue = false;
-    }
-    await pool.query("delete from replica_reports where replica = $1", [replica]).catch(() => undefined);
-  })();
+  const reports = repeat(async (signal) => {
+    await send().catch((error: unknown) => {
+      if (!isUnavailable(error)) log.warn({ cause: errorFacts(error) }, "could not report the state of this replica");
+    });
+    await sleep(SOON_MS, undefined, { signal }).catch(() => undefined);
+  }, REPORT_MS - SOON_MS);
 
   async function send(): Promise<void> {
     const report = reporter.report(await telemetry.snapshot(), performance.now(), models());
@@ -74,13 +64,10 @@ export function startReports(
   }
 
   return {
-    soon() {
-      isDue = true;
-      waiting.abort();
-    },
+    soon: reports.soon,
     async stop() {
-      stopping.abort();
-      await running;
+      await reports.stop();
+      await pool.query("delete from replica_reports where replica = $1", [replica]).catch(() => undefined);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "../concurrency/repeat.ts";
 import { isLocked, isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Grants } from "./grants.ts";
@@ -35,13 +35,11 @@ export async function keepEpoch(
 ): Promise<{ stop(): Promise<void> }> {
   const observer = createObserver(pool, replica);
   await beat();
-  const stopping = new AbortController();
   // Two loops, because ending grants can take longer than a heartbeat may be late.
-  const loops = [beat, endGrants].map((run) => repeat(run, stopping.signal, failed));
+  const loops = [beat, endGrants].map((run) => repeat(() => run().catch(failed), BEAT_MS));
   return {
     async stop() {
-      stopping.abort();
-      await Promise.all(loops);
+      await Promise.all(loops.map((loop) => loop.stop()));
     },
   };
 
@@ -97,12 +95,4 @@ async function removeExpired(pool: Pool): Promise<void> {
     `delete from idempotency where expires_at < clock_timestamp() and (workspace_id, key) in
        (select workspace_id, key from idempotency where expires_at < clock_timestamp() limit ${MAX_EXPIRED})`,
   );
-}
-
-/** Runs a task, then waits, and repeats until the signal aborts. */
-async function repeat(run: () => Promise<void>, signal: AbortSignal, failed: (error: unknown) => void): Promise<void> {
-  while (!signal.aborted) {
-    await run().catch(failed);
-    await sleep(BEAT_MS, undefined, { signal }).catch(() => undefined);
-  }
 }

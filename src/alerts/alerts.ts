@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "../concurrency/repeat.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 import type { Attempt, AttemptEnd, Webhooks } from "./webhook.ts";
@@ -41,22 +41,13 @@ interface Due extends Attempt {
 export function keepAlerts(pool: Pool, webhooks: Webhooks, options: AlertOptions): { stop(): Promise<void> } {
   const { compareMs, retryMs, log, onWait } = options;
   const underWay = new Map<Due, Promise<void>>();
-  let isStopped = false;
-  let wake = new AbortController();
+  const looking = repeat(() => look().catch(report), LOOK_MS);
 
-  async function run(): Promise<void> {
-    while (!isStopped) {
-      wake = new AbortController();
-      try {
-        await pool.query("select raise_alerts($1 * interval '1 ms')", [compareMs]);
-        await sendDue();
-        const [wait] = await pool.query<{ seconds: number }>("select alert_wait() as seconds");
-        onWait?.(wait?.seconds ?? 0);
-      } catch (error) {
-        report(error);
-      }
-      await sleep(LOOK_MS, undefined, { signal: wake.signal }).catch(() => undefined);
-    }
+  async function look(): Promise<void> {
+    await pool.query("select raise_alerts($1 * interval '1 ms')", [compareMs]);
+    await sendDue();
+    const [wait] = await pool.query<{ seconds: number }>("select alert_wait() as seconds");
+    onWait?.(wait?.seconds ?? 0);
   }
 
   async function sendDue(): Promise<void> {
@@ -83,21 +74,19 @@ export function keepAlerts(pool: Pool, webhooks: Webhooks, options: AlertOptions
       report(error);
     }
     underWay.delete(one);
-    wake.abort();
+    looking.soon();
   }
 
   function report(error: unknown): void {
     if (!isUnavailable(error)) log.error({ cause: errorFacts(error) }, "could not raise or send alerts");
   }
 
-  const running = run();
   return {
     async stop() {
-      isStopped = true;
-      wake.abort();
+      const stopped = looking.stop();
       // Ends the attempts under way, so that a slow receiver does not delay the end of the service.
       await webhooks.close();
-      await running;
+      await stopped;
       await Promise.all(underWay.values());
     },
   };

@@ -1,4 +1,5 @@
-import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
+import { repeat } from "../concurrency/repeat.ts";
 import { ABILITIES, type Ability } from "../contract/terms.ts";
 import type { Member } from "../models/catalogue.ts";
 import { isOnline, type Knowledge, type Learned, rank, strengthOf } from "../models/order.ts";
@@ -43,8 +44,6 @@ export function startLearning(
   members: () => readonly Member[],
   { errors, readMs = READ_MS }: { errors: InternalErrors; readMs?: number },
 ): Learning {
-  const stopping = new AbortController();
-  const { signal } = stopping;
   let knowledge: Knowledge = () => undefined;
   let last: Promise<void> = Promise.resolve();
 
@@ -67,20 +66,14 @@ export function startLearning(
     last = last.then(read);
     return last;
   };
-  const running = (async () => {
-    while (!signal.aborted) {
-      await sleep(readMs, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) await refresh();
-    }
-  })();
+  const reading = repeat(refresh, readMs, { waitsFirst: true });
   return {
     get knowledge() {
       return knowledge;
     },
     refresh,
     async stop() {
-      stopping.abort();
-      await running;
+      await reading.stop();
       await last;
     },
   };

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "../concurrency/repeat.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
@@ -31,8 +31,6 @@ export function followDisabledModels(
   notifications: Pick<Notifications, "listen">,
   log: Log,
 ): DisabledModels {
-  const stopping = new AbortController();
-  const { signal } = stopping;
   let names: ReadonlySet<string> = new Set();
   let enabled: (models: readonly string[]) => void = () => undefined;
   let last: Promise<void> = Promise.resolve();
@@ -58,13 +56,8 @@ export function followDisabledModels(
     read().catch((error: unknown) => {
       if (!isUnavailable(error)) log.warn({ cause: errorFacts(error) }, "could not read which models are disabled");
     });
-  notifications.listen(CHANNEL, readQuietly);
-  const running = (async () => {
-    while (!signal.aborted) {
-      await sleep(READ_MS, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) await readQuietly();
-    }
-  })();
+  const reading = repeat(readQuietly, READ_MS, { waitsFirst: true });
+  notifications.listen(CHANNEL, reading.soon);
   return {
     names: () => names,
     read,
@@ -73,8 +66,7 @@ export function followDisabledModels(
       enabled = listener;
     },
     async stop() {
-      stopping.abort();
-      await running;
+      await reading.stop();
       await last.catch(() => undefined);
     },
   };

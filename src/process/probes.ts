@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { repeat } from "../concurrency/repeat.ts";
 import type { Catalogue, Probed } from "../models/catalogue.ts";
 
 /** Time between two probes of models that were refused, in milliseconds. */
@@ -17,33 +18,21 @@ export interface Probes {
 
 /** Probes all models, then those that were refused every 30 seconds, so that a mended key is noticed. */
 export function startProbes(models: () => Catalogue): Probes {
-  const stopping = new AbortController();
-  let waiting = new AbortController();
   let all = true;
   const found = Promise.withResolvers<readonly Probed[]>();
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const isAll = all;
-      all = false;
-      waiting = new AbortController();
-      found.resolve(await models().probe(stopping.signal, { onlyRefused: !isAll }));
-      const signal = AbortSignal.any([stopping.signal, waiting.signal]);
-      if (!all) await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  const running = run();
+  const probing = repeat(async (signal) => {
+    const onlyRefused = !all;
+    all = false;
+    found.resolve(await models().probe(signal, { onlyRefused }));
+  }, AGAIN_MS);
   return {
     first: () => Promise.race([found.promise, sleep(FIRST_MS, [], { ref: false })]),
     again() {
       all = true;
-      waiting.abort();
+      probing.soon();
     },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
+    stop: probing.stop,
   };
 }
 

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { repeat } from "../concurrency/repeat.ts";
 import { ConfigError } from "../config/config.ts";
 import type { Settings, SettingsReader } from "../config/settings.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
@@ -35,7 +35,6 @@ export interface ReloadOptions {
  */
 export function startReloading(options: ReloadOptions) {
   const { reader, log } = options;
-  const stopping = new AbortController();
   const reload = createReload(options);
   let requested = false;
   let isWaiting = false;
@@ -51,34 +50,24 @@ export function startReloading(options: ReloadOptions) {
     return !isWaiting;
   }
 
-  async function run(): Promise<void> {
-    const { signal } = stopping;
-    let reloaded: string | undefined;
-    let seen: string | undefined;
-    while (!signal.aborted) {
-      const now = await stampOf(reader.files);
-      const isSettled = now === seen;
-      seen = now;
-      if (requested || (isSettled && now !== reloaded)) {
-        const reports = requested;
-        requested = false;
-        reloaded = (await attempt(reports)) ? now : undefined;
-      }
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  const running = run();
+  let reloaded: string | undefined;
+  let seen: string | undefined;
+  const looking = repeat(async () => {
+    const now = await stampOf(reader.files);
+    const isSettled = now === seen;
+    seen = now;
+    if (!requested && (!isSettled || now === reloaded)) return;
+    const reports = requested;
+    requested = false;
+    reloaded = (await attempt(reports)) ? now : undefined;
+  }, LOOK_MS);
   return {
     /** Reloads within a second, also if no file has changed, and logs the result. */
     request(): void {
       requested = true;
     },
     /** Resolves when no reload runs any more. */
-    async stop(): Promise<void> {
-      stopping.abort();
-      await running;
-    },
+    stop: looking.stop,
   };
 }
 
