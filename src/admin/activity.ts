@@ -13,7 +13,7 @@ import { numberOf, readEnum } from "../contract/json-names.ts";
 import { checkUser } from "../contract/subjects.ts";
 import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
-import { createGetRun, type FlushRuns } from "./runs.ts";
+import { createGetRun, createListRunning, type RunParts } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
@@ -25,8 +25,14 @@ import { findWorkspace } from "./workspaces/workspace.ts";
 type ActivityAdmin = Admin<typeof ActivityService>;
 
 /** Lists and shows the requests, and lists the audit log of a workspace, for operators and its members. */
-export function createActivityAdmin(pool: Pool, flush: FlushRuns): ActivityAdmin {
-  return { listGenerations: listGenerations(pool), getRun: createGetRun(pool, flush), listAudit: listAudit(pool) };
+export function createActivityAdmin(parts: RunParts): ActivityAdmin {
+  const { pool } = parts;
+  return {
+    listGenerations: listGenerations(pool),
+    listRunning: createListRunning(parts),
+    getRun: createGetRun(parts),
+    listAudit: listAudit(pool),
+  };
 }
 
 interface Search {

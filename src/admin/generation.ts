@@ -22,7 +22,7 @@ export type GenerationRow = Pick<Generation, "id" | "requestId" | "keyId" | "key
     level: string;
     /** Charge in millionths of a credit. */
     charged: bigint;
-    /** `ok`, `cut_short`, `caller_gone` or the kind of the failure. */
+    /** `ok`, `cut_short`, `caller_gone` or the kind of the failure; empty while the request runs. */
     outcome: string;
     finishReason: string | null;
     /** Calls of models, retries included; null if it is not known. */
@@ -50,7 +50,7 @@ export function generationMessage(row: GenerationRow): MessageInitShape<typeof G
     effort: numberOf(EffortSchema, effort),
     level: numberOf(EffortSchema, level),
     credits: amountText(charged),
-    outcome: known || Outcome.FAILED,
+    outcome: known || (outcome === "" ? Outcome.UNSPECIFIED : Outcome.FAILED),
     failureCode: known ? "" : outcome,
     finishReason: numberOf(FinishReasonSchema, finishReason ?? ""),
     ...(modelCalls === null ? {} : { modelCalls }),

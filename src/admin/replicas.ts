@@ -72,6 +72,14 @@ export function startReports(
   };
 }
 
+/** Whether more than one process reports, of one replica or several. */
+export async function hasOtherReplicas({ query }: Pick<Pool, "query">): Promise<boolean> {
+  const [row] = await query<{ several: boolean }>(
+    `select count(*) > 1 as several from replica_reports where at > clock_timestamp() - interval '${SHOWN}'`,
+  );
+  return row?.several ?? false;
+}
+
 export function readReplicas(pool: Pool): Promise<Replica[]> {
   return pool.query<Replica>(
     `select replica as id, at, report from replica_reports

@@ -17,6 +17,7 @@ import { timeOfGeneration } from "../contract/generation-id.ts";
 import { numberOf } from "../contract/json-names.ts";
 import { NOTICE_TEXTS } from "../contract/notice-texts.ts";
 import { type Run, type RunCall, type RunRecord, readRecord } from "../runs/record.ts";
+import type { RunningRequest, RunningRequests } from "../runs/running.ts";
 import { traceMessage } from "../runs/trace-message.ts";
 import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
@@ -24,8 +25,20 @@ import type { Admin } from "./shared/admin.ts";
 import { visibleKeys } from "./shared/own-keys.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
-/** Stores the runs that wait on this replica, so that what has just ended is found. */
-export type FlushRuns = () => Promise<void>;
+/** The runs that are not in the database yet. */
+export interface Runs {
+  /** Stores those that have ended on this replica. */
+  flush(): Promise<void>;
+  readonly running: RunningRequests;
+}
+
+/** What shows runs needs. */
+export interface RunParts {
+  readonly pool: Pool;
+  readonly runs: Runs;
+  /** Posts the settlements that wait in the log of a workspace. */
+  post(workspaceId: string): Promise<void>;
+}
 
 interface RunRow extends GenerationRow {
   modelInput: bigint | null;
@@ -38,12 +51,12 @@ interface RunRow extends GenerationRow {
 
 /**
  * Finds a request of a workspace by its identifier, with its run. The log of the workspace must have been posted.
- * @throws Failure `unknown_entity`, also for a request of another workspace
+ * @returns undefined also for a request of another workspace
  */
-async function findRun(pool: Pool, flush: FlushRuns, workspaceId: string, id: string): Promise<RunRow> {
+async function findEnded({ pool, runs }: RunParts, workspaceId: string, id: string): Promise<RunRow | undefined> {
   const began = timeOfGeneration(id);
-  if (began === undefined) throw unknown();
-  await flush();
+  if (began === undefined) return undefined;
+  await runs.flush();
   const [row] = await pool.query<RunRow>(
     `select ${COLUMNS}, f.model_input_tokens as "modelInput", f.model_output_tokens as "modelOutput",
        trim_scale(f.cost_usd)::text as usd, r.record
@@ -56,8 +69,58 @@ async function findRun(pool: Pool, flush: FlushRuns, workspaceId: string, id: st
      order by f.created_at limit 1`,
     [workspaceId, id, new Date(began)],
   );
-  if (!row) throw unknown();
   return row;
+}
+
+/** No request runs for longer, in milliseconds. */
+const LONGEST_MS = 3_600_000;
+
+/** Finds a request that has ended, or one that runs, whose `outcome` is empty. @throws Failure `unknown_entity` */
+async function findRun(parts: RunParts, workspaceId: string, id: string): Promise<RunRow> {
+  const ended = await findEnded(parts, workspaceId, id);
+  if (ended) return ended;
+  if (Date.now() - (timeOfGeneration(id) ?? 0) > LONGEST_MS) throw unknown();
+  const running = await parts.runs.running.find(workspaceId, id);
+  if (running) {
+    const [row] = await rowsOf(parts.pool, workspaceId, [running]);
+    if (row) return row;
+  }
+  // It may have ended meanwhile.
+  await parts.post(workspaceId);
+  const late = await findEnded(parts, workspaceId, id);
+  if (!late) throw unknown();
+  return late;
+}
+
+/** Rows of requests that run. */
+async function rowsOf({ query }: Pool, workspaceId: string, running: readonly RunningRequest[]): Promise<RunRow[]> {
+  const ids = [...new Set(running.map(({ keyId }) => keyId))];
+  const keys = await query<{ id: string; name: string }>(
+    "select id, name from api_keys where workspace_id = $1 and id = any ($2)",
+    [workspaceId, ids],
+  );
+  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  return running.map(({ inputTokens, user = "", tags = null, record = null, ...request }) => ({
+    ...request,
+    ...{ user, tags, record },
+    keyName: names.get(request.keyId) ?? "",
+    at: new Date(timeOfGeneration(request.id) ?? 0),
+    inputTokens: BigInt(inputTokens),
+    ...{ outputTokens: 0n, cachedTokens: 0n, charged: 0n, modelInput: null, modelOutput: null, usd: null },
+    ...{ outcome: "", finishReason: null, modelCalls: null, score: null },
+  }));
+}
+
+/** Lists the requests of a workspace that run. */
+export function createListRunning({ pool, runs }: RunParts): Admin<typeof ActivityService>["listRunning"] {
+  return async ({ workspace }, actor) => {
+    const { id } = await findWorkspace(pool.query, actor, workspace);
+    const keys = await visibleKeys(pool.query, actor, "");
+    const found = await runs.running.list(id);
+    const visible = keys ? found.filter(({ keyId }) => keys.includes(keyId)) : found;
+    const rows = await rowsOf(pool, id, visible);
+    return { generations: rows.map(generationMessage) };
+  };
 }
 
 function unknown(): Failure {
@@ -66,24 +129,27 @@ function unknown(): Failure {
 }
 
 /**
- * Shows how a request was answered. Operators see the models and vendors, members only roles; developers only see
- * requests of their own keys.
+ * Shows how a request was answered, or is being answered. Operators see the models and vendors, members only roles;
+ * developers only see requests of their own keys.
  */
-export function createGetRun(pool: Pool, flush: FlushRuns): Admin<typeof ActivityService>["getRun"] {
+export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["getRun"] {
+  const { query } = parts.pool;
   return async ({ workspace, id }, actor) => {
     if (id === "") throw invalid("id", "Give the identifier of the request, such as gen_….");
-    const { id: workspaceId } = await findWorkspace(pool.query, actor, workspace);
-    const keys = await visibleKeys(pool.query, actor, "");
-    const found = await findRun(pool, flush, workspaceId, id);
+    const { id: workspaceId } = await findWorkspace(query, actor, workspace);
+    const keys = await visibleKeys(query, actor, "");
+    const found = await findRun(parts, workspaceId, id);
     if (keys && !keys.includes(found.keyId)) throw unknown();
     const { modelInput, modelOutput, usd, record, ...row } = found;
     const isOperator = actor.kind === "operator";
     const cost = isOperator && usd !== null ? { costUsd: usd } : {};
     const generation = generationMessage(row);
-    if (!record) return { generation, ...cost };
+    const running = row.outcome === "";
+    if (!record) return { generation, running, ...cost };
     const run = readRecord(record);
     return {
       generation,
+      running,
       ...cost,
       intelligenceTrace: traceOf(found, run),
       notices: run.notices.map(noticeMessage),
@@ -98,12 +164,12 @@ export function createGetRun(pool: Pool, flush: FlushRuns): Admin<typeof Activit
  * @throws Failure `unknown_entity` with `id`
  */
 export async function getGeneration(
-  pool: Pool,
-  flush: FlushRuns,
+  parts: RunParts,
   { id }: GetGenerationRequest,
   workspaceId: string,
 ): Promise<GetGenerationResponse> {
-  const row = await findRun(pool, flush, workspaceId, id);
+  const row = await findEnded(parts, workspaceId, id);
+  if (!row) throw unknown();
   const run = row.record ? readRecord(row.record) : undefined;
   const status = numberOf(GenerationStatusSchema, row.outcome) || GenerationStatus.FAILED;
   return create(GetGenerationResponseSchema, {

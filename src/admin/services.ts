@@ -24,7 +24,7 @@ import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { createPeople } from "./people/people.ts";
 import { createMemberAdmin } from "./people/service.ts";
-import { getGeneration } from "./runs.ts";
+import { getGeneration, type Runs } from "./runs.ts";
 import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
@@ -55,12 +55,14 @@ export interface AdminParts {
   report(workspaceId: string): Promise<void>;
   /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
   postLog(workspaceId: string | undefined): Promise<void>;
-  /** Stores the runs that wait on this replica. Absent: none are kept. */
-  flushRuns?(): Promise<void>;
+  /** Undefined: none are kept. */
+  readonly runs?: Runs | undefined;
   readonly clock?: Clock;
   /** The provider through which people sign in, and the log for its failures; undefined: there is none. */
   readonly oidc?: { readonly config: OidcConfig; readonly log: Log } | undefined;
 }
+
+const NO_RUNS: Runs = { flush: async () => undefined, running: { list: async () => [], find: async () => undefined } };
 
 export function createAdminServices(parts: AdminParts) {
   const { notifications, keyCache, telemetry, rates, checkUrl, report, postLog } = parts;
@@ -71,7 +73,7 @@ export function createAdminServices(parts: AdminParts) {
   const sessions = createOwnerSessions(pool, clock);
   const operatorSessions = createOperatorSessions(pool, clock);
   const quotas = createQuotas(pool, report, parts.clock);
-  const flushRuns = async () => parts.flushRuns?.();
+  const runParts = { pool, runs: parts.runs ?? NO_RUNS, post: postLog };
   // Figures include each answer that was delivered before they are read.
   const posted: <A extends Parameters<typeof shared>[1]>(admin: A) => A = (admin) => shared(shares, admin, postLog);
   return {
@@ -82,7 +84,7 @@ export function createAdminServices(parts: AdminParts) {
     getGeneration: (request: GetGenerationRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, async () => {
         await postLog(workspaceId);
-        return getGeneration(pool, flushRuns, request, workspaceId);
+        return getGeneration(runParts, request, workspaceId);
       }),
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
@@ -100,7 +102,7 @@ export function createAdminServices(parts: AdminParts) {
     caps: posted(createCapAdmin(pool, parts.clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
-    activity: posted(createActivityAdmin(pool, flushRuns)),
+    activity: posted(createActivityAdmin(runParts)),
     operations: posted(createOperationsAdmin(pool, parts.models)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     members: shared(shares, createMemberAdmin(pool, parts.oidc !== undefined, clock)),

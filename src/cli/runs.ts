@@ -4,6 +4,8 @@ import {
   CallOutcomeSchema,
   type Generation,
   GenerationSchema,
+  type ListRunningResponse,
+  ListRunningResponseSchema,
   OutcomeSchema,
   type Run,
   type RunCall,
@@ -29,9 +31,13 @@ export function addRuns(program: Command): void {
     .description("list the requests of a workspace, newest first")
     .argument("[workspace]", "name or identifier; an owner can omit it")
     .option("--limit <n>", "most requests to list", "20")
-    .action(async (workspace = "", options: { limit: string }, command: Command) => {
+    .option("--running", "list the requests that run now")
+    .action(async (workspace = "", options: { limit: string; running?: true }, command: Command) => {
       const limit = limitOf(options.limit);
       const client = await operatorClient(ActivityService, command);
+      if (options.running) {
+        return show(command, ListRunningResponseSchema, await client.listRunning({ workspace }), printRunning);
+      }
       const read = (page: object) => client.listGenerations({ workspace, ...page });
       const { entries, hasMore } = await readPages("generations", read, limit);
       if (wantsJson(command)) return printJson({ generations: entries.map((of) => messageJson(GenerationSchema, of)) });
@@ -63,24 +69,36 @@ function requestRow(of: Generation) {
   ];
 }
 
+function printRunning({ generations }: ListRunningResponse): void {
+  if (generations.length === 0) {
+    console.log("No request runs.");
+    return;
+  }
+  const row = (of: Generation) => [
+    timeText(of.at),
+    of.id,
+    wordOf(EffortSchema, of.level),
+    number(of.inputTokens),
+    number(of.latencyMs, " ms"),
+    of.keyName || of.keyId,
+  ];
+  printTable(["AT (UTC)", "REQUEST", "LEVEL", "IN", "TIME", "KEY"], generations.map(row));
+}
+
 function endOf({ outcome, failureCode }: Generation): string {
   return failureCode || wordOf(OutcomeSchema, outcome);
 }
 
-function printRun({ generation, intelligenceTrace: trace, notices, calls, callsLeftOut, costUsd }: Run): void {
+function printRun(run: Run): void {
+  const { generation, intelligenceTrace: trace, notices, calls, callsLeftOut } = run;
   if (!generation) return;
-  const { inputTokens, outputTokens, cachedTokens, latencyMs, credits } = generation;
-  const level = wordOf(EffortSchema, generation.level);
-  console.log(`${generation.id}: ${endOf(generation)} at level ${level} in ${grouped(latencyMs)} ms`);
-  console.log(`${timeText(generation.at)} UTC, key ${generation.keyName || generation.keyId}, ${generation.requestId}`);
-  const cached = cachedTokens > 0n ? ` (${grouped(cachedTokens)} cached)` : "";
-  const cost = costUsd === undefined ? "" : `; its calls cost $${costUsd}`;
-  const tokens = `${grouped(inputTokens)} input tokens${cached}, ${grouped(outputTokens)} output tokens`;
-  console.log(`${tokens}, ${grouped(credits)} credits${cost}`);
+  printRequest(run, generation);
+
   if (!trace) {
     console.log("How it was answered is not kept.");
     return;
   }
+  const level = wordOf(EffortSchema, generation.level);
   if (trace.reasons.length > 0) console.log(`level ${level}: ${trace.reasons.join("; ")}`);
   if (trace.agreement !== undefined) console.log(`agreement: ${Math.round(trace.agreement * 100)} %`);
   for (const { code, message } of notices) console.log(`notice ${code}: ${message}`);
@@ -91,6 +109,23 @@ function printRun({ generation, intelligenceTrace: trace, notices, calls, callsL
   console.log();
   printTable(["CALL OF STEP", isNamed ? "MODEL" : "ROLE", "START", "TIME", "END", "IN", "OUT", ""], calls.map(callRow));
   if (callsLeftOut > 0) console.log(`${callsLeftOut} further calls are not kept.`);
+}
+
+/** What is known of the request apart from its steps. */
+function printRequest({ running, costUsd }: Run, generation: Generation): void {
+  const { inputTokens, outputTokens, cachedTokens, latencyMs, credits } = generation;
+  const state = running ? "runs" : endOf(generation);
+  const time = `${running ? "for" : "in"} ${grouped(latencyMs)} ms`;
+  console.log(`${generation.id}: ${state} at level ${wordOf(EffortSchema, generation.level)} ${time}`);
+  console.log(`${timeText(generation.at)} UTC, key ${generation.keyName || generation.keyId}, ${generation.requestId}`);
+  if (running) {
+    console.log(`${grouped(inputTokens)} input tokens`);
+    return;
+  }
+  const cached = cachedTokens > 0n ? ` (${grouped(cachedTokens)} cached)` : "";
+  const cost = costUsd === undefined ? "" : `; its calls cost $${costUsd}`;
+  const tokens = `${grouped(inputTokens)} input tokens${cached}, ${grouped(outputTokens)} output tokens`;
+  console.log(`${tokens}, ${grouped(credits)} credits${cost}`);
 }
 
 function stepRow({ id, kind, role, startedMs, durationMs, outcome, detail = "" }: TraceStep) {

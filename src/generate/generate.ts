@@ -27,10 +27,11 @@ import type { InFlight } from "./in-flight.ts";
 import { readInput } from "./input.ts";
 import { openLease } from "./lease.ts";
 import { chooseLevel } from "./level.ts";
-import { lowerEffort, type Progress, startProgress } from "./progress.ts";
+import { lowerEffort, noteAdmission, type Progress, startProgress } from "./progress.ts";
 import type { ReadRequest } from "./read-request.ts";
 import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { doneMessage, fold, replay } from "./response.ts";
+import { leaveRun, showRun } from "./run.ts";
 import { type Ending, ended, failed, left, type Settled, settle } from "./settle.ts";
 
 export interface Generation {
@@ -75,8 +76,8 @@ export interface GenerationParts {
   levels: Config["levels"];
   /** Grades drafts that disagree; undefined: none does. */
   referee?: Referee | undefined;
-  /** Keeps how answers were made; undefined: nothing does. */
-  runs?: Pick<RunKeeper, "keep"> | undefined;
+  /** Shows how answers are made, and keeps how they were made; undefined: nothing does. */
+  runs?: Pick<RunKeeper, "begin" | "keep"> | undefined;
   rates: Config["rates"];
 }
 
@@ -147,11 +148,8 @@ async function* generate(
       return;
     }
     if (lease.isLow) lowerEffort(progress);
-    context.facts.generationId = progress.id;
-    context.facts.admittedAt = performance.now();
-    context.facts.admittedTokens = input.inputTokens;
-    context.facts.level = progress.choice.level;
-    if (subjects.tags) context.facts.tags = Object.keys(subjects.tags);
+    noteAdmission(progress);
+    if (parts.runs) showRun(parts.runs, progress);
     let ending: Ending | undefined;
     let settled: Settled;
     try {
@@ -191,11 +189,4 @@ function delivered({ id, context, checked, choice, drafted }: Progress): Deliver
   const { workspaceId } = context.caller;
   const { kind } = choice;
   return { workspaceId, generation: id, kind, shape: checked.shape, asked: checked.conversation, drafted };
-}
-
-/** Leaves how an answer was made. */
-function leaveRun(runs: Pick<RunKeeper, "keep">, { id, context, choice, trace, cost, notices }: Progress): void {
-  if (!trace) return;
-  const { calls } = cost;
-  runs.keep(context.caller.workspaceId, id, { trace, reasons: choice.reasons, calls, count: cost.count, notices });
 }

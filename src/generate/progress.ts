@@ -74,3 +74,12 @@ export function lowerEffort(progress: Progress): void {
   progress.choice = { ...choice, level: "low", difficulty: undefined, reasons };
   notices.push(EFFORT_LOWERED);
 }
+
+/** Notes for the report that a request was admitted. */
+export function noteAdmission({ id, context: { facts }, input, choice, subjects }: Progress): void {
+  facts.generationId = id;
+  facts.admittedAt = performance.now();
+  facts.admittedTokens = input.inputTokens;
+  facts.level = choice.level;
+  if (subjects.tags) facts.tags = Object.keys(subjects.tags);
+}

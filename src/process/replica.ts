@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { checkSecrets } from "../admin/bootstrap.ts";
-import { startReports } from "../admin/replicas.ts";
+import { hasOtherReplicas, startReports } from "../admin/replicas.ts";
 import { createAdminServices } from "../admin/services.ts";
 import { recordByService } from "../admin/shared/audit.ts";
 import { applyTiers } from "../admin/tiers.ts";
@@ -31,6 +31,7 @@ import { createOwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
 import { startShedder } from "../overload/shedder.ts";
 import { RunKeeper } from "../runs/keeper.ts";
+import { findRunning } from "../runs/running.ts";
 import { createSearch } from "../search/search.ts";
 import { createStore, type Store } from "../store/open.ts";
 import { keepPartitions } from "../store/partitions.ts";
@@ -183,7 +184,10 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     report: admission.report,
     oidc: config.oidc && { config: config.oidc, log: context.log },
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
-    flushRuns: async () => runs?.flush(),
+    runs: runs && {
+      flush: () => runs.flush(),
+      running: findRunning(runs.running, notifications, () => hasOtherReplicas(maintenance)),
+    },
   });
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);
   const vendors = () => vendorsOf(models(), probes !== undefined && !hasAnswered());

@@ -1,6 +1,7 @@
 import { timeOfGeneration } from "../contract/generation-id.ts";
 import type { Pool } from "../store/pool.ts";
 import { type RunFacts, recordText } from "./record.ts";
+import type { Look } from "./running.ts";
 
 /** Longest wait of a run before it is sent, in milliseconds, and number of runs that are sent at once. */
 const WAIT_MS = 200;
@@ -25,9 +26,14 @@ export interface RunsOptions {
   readonly perDay: number;
 }
 
-/** Keeps runs in the database, many at a time. No request waits for it, and a run that cannot be kept is lost. */
+/**
+ * Knows the requests that run, and keeps how they were answered in the database, many at a time. No request waits for
+ * it, and a run that cannot be kept is lost.
+ */
 export class RunKeeper {
   readonly counts: RunCounts = { kept: 0, over_cap: 0, lost: 0 };
+  /** The requests that run, by the identifiers of their generations. */
+  readonly running = new Map<string, Look>();
   readonly #pool: Pick<Pool, "query">;
   readonly #perDay: number;
   #waiting: Waiting[] = [];
@@ -42,8 +48,14 @@ export class RunKeeper {
     this.#perDay = perDay;
   }
 
+  /** Shows a request until it is kept. */
+  begin(id: string, look: Look): void {
+    this.running.set(id, look);
+  }
+
   /** Keeps what a request of a workspace leaves. It never waits and never throws. */
   keep(workspaceId: string, id: string, facts: RunFacts): void {
+    this.running.delete(id);
     if (this.#filled.has(workspaceId) && !this.#isNextDay(id)) this.counts.over_cap += 1;
     else if (this.#waiting.length >= MAX_WAITING) this.counts.lost += 1;
     else {

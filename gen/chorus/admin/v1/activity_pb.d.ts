@@ -308,6 +308,47 @@ export declare type ListGenerationsResponse = Message<"chorus.admin.v1.ListGener
 export declare const ListGenerationsResponseSchema: GenMessage<ListGenerationsResponse>;
 
 /**
+ * Selects running requests.
+ *
+ * @generated from message chorus.admin.v1.ListRunningRequest
+ */
+export declare type ListRunningRequest = Message<"chorus.admin.v1.ListRunningRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListRunningRequest.
+ * Use `create(ListRunningRequestSchema)` to create a new message.
+ */
+export declare const ListRunningRequestSchema: GenMessage<ListRunningRequest>;
+
+/**
+ * Running requests.
+ *
+ * @generated from message chorus.admin.v1.ListRunningResponse
+ */
+export declare type ListRunningResponse = Message<"chorus.admin.v1.ListRunningResponse"> & {
+  /**
+   * The requests. `latency_ms` is the time until now. What only the end decides is not set: output and cached tokens,
+   * credits, outcome and finish reason.
+   *
+   * @generated from field: repeated chorus.admin.v1.Generation generations = 1;
+   */
+  generations: Generation[];
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListRunningResponse.
+ * Use `create(ListRunningResponseSchema)` to create a new message.
+ */
+export declare const ListRunningResponseSchema: GenMessage<ListRunningResponse>;
+
+/**
  * Selects a request.
  *
  * @generated from message chorus.admin.v1.GetRunRequest
@@ -460,13 +501,13 @@ export declare type RunCall = Message<"chorus.admin.v1.RunCall"> & {
 export declare const RunCallSchema: GenMessage<RunCall>;
 
 /**
- * How an answer was made.
+ * How an answer was made, or is being made.
  *
  * @generated from message chorus.admin.v1.Run
  */
 export declare type Run = Message<"chorus.admin.v1.Run"> & {
   /**
-   * The request and its end.
+   * The request and its end. While it runs, as in ListRunningResponse.
    *
    * @generated from field: chorus.admin.v1.Generation generation = 1;
    */
@@ -507,6 +548,13 @@ export declare type Run = Message<"chorus.admin.v1.Run"> & {
    * @generated from field: optional string cost_usd = 6;
    */
   costUsd?: string | undefined;
+
+  /**
+   * Whether the request runs. Steps without a duration run, too. Ask again to see more.
+   *
+   * @generated from field: bool running = 7;
+   */
+  running: boolean;
 };
 
 /**
@@ -855,10 +903,21 @@ export declare const ActivityService: GenService<{
     output: typeof ListGenerationsResponseSchema;
   },
   /**
-   * Shows how one answer was made: the request and its end, and while its run is kept, the steps and the calls of
-   * models with their times. Members see roles of models, operators also their names and vendors; developers only see
-   * requests of their own keys. Fails with `unknown_entity` without such a request, or when it is older than its
-   * retention.
+   * Lists the requests of the workspace that run now, newest first: about 25 of each replica. Developers only see
+   * requests of their own keys. Empty if the service keeps no runs.
+   *
+   * @generated from rpc chorus.admin.v1.ActivityService.ListRunning
+   */
+  listRunning: {
+    methodKind: "unary";
+    input: typeof ListRunningRequestSchema;
+    output: typeof ListRunningResponseSchema;
+  },
+  /**
+   * Shows how one answer was made, or is being made while the request runs: the request and its end, and while its run
+   * is kept, the steps and the calls of models with their times. Members see roles of models, operators also their
+   * names and vendors; developers only see requests of their own keys. Fails with `unknown_entity` without such a
+   * request, or when it is older than its retention.
    *
    * @generated from rpc chorus.admin.v1.ActivityService.GetRun
    */

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { createClient } from "@connectrpc/connect";
+import { ActivityService, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { StepKind } from "../../gen/chorus/v1/generation_pb.js";
+import { runCli } from "../helpers/cli.ts";
+import { test as base } from "../helpers/fixtures.ts";
+import { rpcFailure, transportWith } from "../helpers/rpc.ts";
+import { startService, type TestService } from "../helpers/service.ts";
+import { until } from "../helpers/until.ts";
+
+const activityOf = ({ rpcUrl }: Pick<TestService, "rpcUrl">, token: string) =>
+  createClient(ActivityService, transportWith(rpcUrl, token));
+
+/** A request whose answer begins and does not end before the caller leaves. */
+const test = base.extend("hanging", async ({ service, vendor }, { onCleanup }) => {
+  vendor.reply({ text: ["First", " words", " of many"], end: "hang", after: 2 });
+  const leaving = new AbortController();
+  const answer = await fetch(`${service.url}/v1/generate:stream`, {
+    method: "POST",
+    headers: { "x-api-key": service.apiKey, "content-type": "application/json", "x-chorus-user": "u-1" },
+    body: JSON.stringify({ prompt: "Write a poem about rain.", effort: "low" }),
+    signal: leaving.signal,
+  });
+  assert.equal(answer.status, 200);
+  await answer.body?.getReader().read();
+  onCleanup(() => leaving.abort());
+  return { leave: () => leaving.abort() };
+});
+
+test("shows a request while it runs and when it has ended, by any replica", async ({ service, t, vendor, hanging }) => {
+  const other = await startService(t, { databaseUrl: service.databaseUrl, env: vendor.env });
+  for (const replica of [service, other]) {
+    const activity = activityOf(replica, service.operatorToken);
+    // A replica asks others when it knows of them.
+    await until(async () => (await activity.listRunning({ workspace: "default" })).generations.length === 1);
+    const [listed] = (await activity.listRunning({ workspace: "default" })).generations;
+    assert.ok(listed);
+    assert.deepEqual([listed.outcome, listed.user, listed.streamed, listed.credits], [0, "u-1", true, "0"]);
+    const run = await activity.getRun({ workspace: "default", id: listed.id });
+    assert.equal(run.running, true);
+    assert.deepEqual([run.generation?.id, run.generation?.keyName], [listed.id, listed.keyName]);
+    assert.ok((run.generation?.latencyMs ?? 0) >= listed.latencyMs);
+    const [step] = run.intelligenceTrace?.steps ?? [];
+    assert.deepEqual([step?.kind, step?.durationMs, step?.outcome], [StepKind.ANSWER, undefined, undefined]);
+  }
+  const activity = activityOf(other, service.operatorToken);
+  const { generations } = await activity.listRunning({ workspace: "default" });
+  const id = generations[0]?.id ?? "";
+  const shown = await runCli(["runs", "show", id, "default"], { DATA_DIR: service.dataDir });
+  assert.match(shown.stdout, new RegExp(`^${id}: runs at level low for \\S+ ms$`, "m"));
+  assert.match(shown.stdout, /^ +1 +answer +fast +\d+ ms +- +-/m);
+  const list = await runCli(["runs", "list", "default", "--running"], { DATA_DIR: service.dataDir });
+  assert.match(list.stdout, new RegExp(`${id} +low +\\d+ +\\S+ ms`));
+
+  hanging.leave();
+  await until(async () => !(await activity.getRun({ workspace: "default", id })).running);
+  const ended = await activity.getRun({ workspace: "default", id });
+  assert.deepEqual([ended.generation?.outcome, ended.running], [Outcome.CALLER_GONE, false]);
+  assert.deepEqual((await activity.listRunning({ workspace: "default" })).generations, []);
+});
+
+test("shows no request of another workspace", async ({ service, hanging: _ }) => {
+  const activity = activityOf(service, service.operatorToken);
+  const [listed] = (await activity.listRunning({ workspace: "default" })).generations;
+  assert.ok(listed);
+  await runCli(["workspaces", "create", "other"], { DATA_DIR: service.dataDir });
+  assert.deepEqual((await activity.listRunning({ workspace: "other" })).generations, []);
+  const failure = await rpcFailure(activity.getRun({ workspace: "other", id: listed.id }));
+  assert.equal(failure.code, "NotFound");
+});
