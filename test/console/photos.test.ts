@@ -9,7 +9,7 @@ import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
 import { connect, skipReason } from "./chromium.ts";
-import { type Answers, FAILING, NEW, SILENT, USED } from "./scene/answers.ts";
+import { type Answers, FAILING, NEW, RUNNING, SILENT, USED } from "./scene/answers.ts";
 import { openScene } from "./scene/scene.ts";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -78,6 +78,11 @@ const STATES: Record<string, Scene> = {
     path: "/console/activity",
     act: (page) => page.getByRole("button", { name: "09:24:41" }).click(),
   },
+  "activity-running": {
+    path: "/console/activity",
+    answers: RUNNING,
+    act: (page) => page.getByText("Running now").first().waitFor(),
+  },
   "activity-empty": { path: "/console/activity", answers: NEW },
   "subjects-one": { path: "/console/subjects?subject=user%3Au-4711" },
   "subjects-export": {
@@ -106,6 +111,8 @@ const STATES: Record<string, Scene> = {
   "alerts-loading": { path: "/console/alerts", answers: SILENT },
   "alerts-failed": { path: "/console/alerts", answers: FAILING },
   "ledger-failed": { path: "/console/ledger", answers: FAILING },
+  "run-running": { path: "/console/runs/gen_k2m4p6", answers: RUNNING },
+  "operator-run-running": { path: "/console/operator/runs/gen_k2m4p6?workspace=acme", answers: RUNNING },
   "playground-compare": { path: "/console/playground", act: compare },
   "playground-schema": { path: "/console/playground", act: (page) => page.getByText("Strict JSON").click() },
   "playground-failed": {

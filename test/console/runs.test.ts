@@ -6,8 +6,8 @@ import { RunSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { fixture, lifetimeOf } from "../helpers/lifetime.ts";
 import { connect, openConsole, signIn, skipReason } from "./chromium.ts";
 import { failure } from "./scene/answer.ts";
-import { type Answers, USED } from "./scene/answers.ts";
-import { plainRun, runOf } from "./scene/run.ts";
+import { type Answers, RUNNING, USED } from "./scene/answers.ts";
+import { plainRun, runningRun, runOf } from "./scene/run.ts";
 import { openScene } from "./scene/scene.ts";
 
 const GET_RUN = "chorus.admin.v1.ActivityService/GetRun";
@@ -63,6 +63,33 @@ describe.skipIf(skipReason !== undefined)("the page of a run", () => {
     assert.match(first, /gpt-strong\s+openai.*failed\s+401 invalid_api_key/s);
     assert.match(await page.locator(".details").innerText(), /Cost of its calls\s+\$0\.0105/);
     assert.match(await page.locator(".plan").innerText(), /draft gpt-strong, gemini-strong · 2\.1 s/);
+  });
+
+  test("follows a request while it runs, until its end", async ({ scene }) => {
+    let ended = false;
+    const page = await scene(
+      "/console/activity",
+      new Map([
+        ...RUNNING,
+        [
+          GET_RUN,
+          () => ({ unary: Object(toJson(RunSchema, create(RunSchema, ended ? runOf(false) : runningRun(false)))) }),
+        ],
+      ]),
+    );
+    const running = page
+      .getByRole("region", { name: "Running now" })
+      .or(page.getByRole("table", { name: "Running now" }));
+    await running.first().getByRole("link").first().click();
+    await page.getByText("At level high, for 2.4 s so far").waitFor();
+    assert.match(await page.locator(".details").innerText(), /Outcome\s+running[\s\S]*Charged\s+at its end/);
+    assert.match(await page.locator(".plan").innerText(), /judge strong · 240 ms so far/);
+    assert.equal(await page.locator(".plan .running rect").count(), 2);
+    assert.match(await page.locator(".plan .scale").innerText(), /5(\.0)? s$/);
+    ended = true;
+    await page.getByText("3 drafts, written into one answer, at level high").waitFor();
+    assert.equal(await page.locator(".plan .running rect").count(), 0);
+    assert.match(await page.locator(".details").innerText(), /Charged\s+[.\d]+ credits/);
   });
 
   test("offers code that sends a request of the same kind", async ({ scene }) => {

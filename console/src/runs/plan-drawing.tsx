@@ -7,6 +7,8 @@ interface Props {
   readonly steps: readonly Step[];
   /** Length of the drawing, in milliseconds. */
   readonly length: number;
+  /** Time at which the steps go on that have not ended, in milliseconds; undefined when the request has ended. */
+  readonly now: number | undefined;
   /** What did each step, by its key, such as the names of models. */
   readonly who: (step: Step) => string;
 }
@@ -20,7 +22,7 @@ const EDGE = 1;
  * The steps of an answer over time, with arrows from drafts to what was made of them. Screen readers read the list of
  * steps instead.
  */
-export function PlanDrawing({ steps, length, who }: Props) {
+export function PlanDrawing({ steps, length, now, who }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -32,7 +34,7 @@ export function PlanDrawing({ steps, length, who }: Props) {
   }, []);
   const right = Math.max(1, width - 2 * EDGE);
   const x = (ms: number) => EDGE + (Math.min(length, ms) / length) * right;
-  const endOf = ({ startedMs, durationMs }: Step) => startedMs + (durationMs ?? length - startedMs);
+  const endOf = ({ startedMs, durationMs }: Step) => startedMs + (durationMs ?? (now ?? length) - startedMs);
   return (
     <div class="plan" ref={box}>
       <svg width={width} height={steps.length * ROW + 4} aria-hidden="true">
@@ -50,7 +52,7 @@ export function PlanDrawing({ steps, length, who }: Props) {
           return (
             <g key={step.key} class={state}>
               <text x={isLate ? width - EDGE : begin} y={y + 14} text-anchor={isLate ? "end" : "start"}>
-                <tspan class="kind">{words(step.kind)}</tspan> {who(step)} · {took(step)}
+                <tspan class="kind">{words(step.kind)}</tspan> {who(step)} · {took(step, now)}
               </text>
               <rect
                 x={Math.min(begin, width - EDGE - barWidth)}
@@ -79,7 +81,8 @@ function Arrow({ from: [x1, row1], to: [x2, row2] }: { from: Place; to: Place })
   return <path d={`M${x1} ${y1} C${x1 + 14} ${y1} ${x2 - 14} ${y2} ${x2} ${y2}`} />;
 }
 
-function took({ durationMs, outcome }: Step): string {
-  if (durationMs === undefined) return "not ended";
+function took({ startedMs, durationMs, outcome }: Step, now: number | undefined): string {
+  if (durationMs === undefined)
+    return now === undefined ? "not ended" : `${duration(Math.max(0, now - startedMs))} so far`;
   return outcome && outcome !== "ok" ? `${duration(durationMs)}, ${outcome}` : duration(durationMs);
 }

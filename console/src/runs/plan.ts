@@ -17,18 +17,28 @@ const PARALLEL: ReadonlySet<string> = new Set(["draft", "hedge"]);
  * it. A step that writes from drafts without a vote takes all of them.
  * @param steps in the order in which they began
  */
-export function linksOf(steps: readonly Pick<Step, "kind" | "outcome">[]): Link[] {
+export function linksOf(steps: readonly Pick<Step, "kind" | "outcome" | "durationMs">[]): Link[] {
   const links: Link[] = [];
   /** Steps whose results have not been taken over. */
   let open: number[] = [];
-  for (const [to, { kind, outcome }] of steps.entries()) {
+  for (const [to, { kind, outcome, durationMs }] of steps.entries()) {
     const isNextToOthers = PARALLEL.has(kind);
     const before = isNextToOthers ? open.filter((at) => !PARALLEL.has(steps[at]?.kind ?? "")) : open;
     links.push(...before.map((from) => ({ from, to })));
-    if (UNUSED.has(outcome)) continue;
+    // Nothing can take over from a step that still works.
+    if (UNUSED.has(outcome) || durationMs === undefined) continue;
     open = isNextToOthers ? [...open.filter((at) => !before.includes(at)), to] : [to];
   }
   return links;
+}
+
+/** Lengths of the drawing of a run that goes on, in seconds. Beyond the last, it is as long as the run. */
+const SCALES = [2, 5, 10, 20, 30, 60, 120, 300, 600];
+
+/** Length of the drawing of a run that goes on, in milliseconds: it grows seldom, so that the bars grow visibly. */
+export function scaleOf(elapsedMs: number): number {
+  const seconds = SCALES.find((length) => length * 1_000 >= elapsedMs);
+  return seconds === undefined ? elapsedMs : seconds * 1_000;
 }
 
 /** How an answer was made, in a few words. */

@@ -1,3 +1,4 @@
+import { useEffect, useState } from "preact/hooks";
 import { AnswerShapeSchema, Outcome, type Run } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, StepRoleSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
@@ -13,9 +14,10 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { stepOf } from "../playground/steps.ts";
 import { CallTable } from "./call-table.tsx";
-import { planName } from "./plan.ts";
+import { planName, scaleOf } from "./plan.ts";
 import { PlanDrawing } from "./plan-drawing.tsx";
 import { Repeat } from "./repeat.tsx";
+import { useElapsed } from "./use-elapsed.ts";
 
 interface Props {
   /** Identifier of the generation. */
@@ -25,9 +27,14 @@ interface Props {
   back: { address: string; name: string };
 }
 
-/** How one request was answered. */
+/** Interval at which the run of a request that runs is loaded again, in milliseconds. */
+const LIVE_MS = 500;
+
+/** How one request was answered, or is being answered. */
 export function RunView({ id, load, back }: Props) {
-  const run = useLoad(load, id);
+  const [isRunning, setIsRunning] = useState(false);
+  const run = useLoad(load, id, isRunning ? LIVE_MS : 0);
+  useEffect(() => setIsRunning(run.data?.running ?? false), [run.data]);
   return (
     <>
       <PageHead title="Run" lead="How one request was answered. Prompts, drafts and answers are not kept.">
@@ -63,24 +70,25 @@ function Found({ run }: { run: Run }) {
   );
 }
 
-function Summary({ run: { generation: row, costUsd } }: { run: Run }) {
+function Summary({ run: { generation: row, running, costUsd } }: { run: Run }) {
   if (!row) return null;
-  const isFree = row.outcome !== Outcome.OK && Number(row.credits) === 0;
+  const isFree = !running && row.outcome !== Outcome.OK && Number(row.credits) === 0;
   return (
     <Card title="The request">
       <dl class="details wide">
         <Detail name="Outcome">
-          <End row={row} /> {isFree && <span class="soft">not charged</span>}
+          {running ? <span class="tag">running</span> : <End row={row} />}{" "}
+          {isFree && <span class="soft">not charged</span>}
         </Detail>
         <Detail name="Time">{timeText(row.at)} UTC</Detail>
-        <Detail name="Latency">{duration(row.latencyMs)}</Detail>
-        <Detail name="Charged">{amount(row.credits)} credits</Detail>
+        {!running && <Detail name="Latency">{duration(row.latencyMs)}</Detail>}
+        <Detail name="Charged">{running ? "at its end" : `${amount(row.credits)} credits`}</Detail>
         {costUsd !== undefined && <Detail name="Cost of its calls">${costUsd}</Detail>}
         <Detail name="Input tokens">
           {count(row.inputTokens)}
           {row.cachedTokens > 0n && <span class="soft"> ({count(row.cachedTokens)} cached)</span>}
         </Detail>
-        <Detail name="Output tokens">{count(row.outputTokens)}</Detail>
+        {!running && <Detail name="Output tokens">{count(row.outputTokens)}</Detail>}
         <Detail name="Answer">
           {words(wordOf(AnswerShapeSchema, row.shape))}
           {row.streamed && ", streamed"}
@@ -103,7 +111,9 @@ function Summary({ run: { generation: row, costUsd } }: { run: Run }) {
   );
 }
 
-function Plan({ run: { generation, intelligenceTrace: trace, calls } }: { run: Run }) {
+function Plan({ run }: { run: Run }) {
+  const { generation, running, intelligenceTrace: trace, calls } = run;
+  const elapsed = useElapsed(running, generation?.latencyMs ?? 0, run);
   if (!trace || !generation) {
     return (
       <Card title="The plan">
@@ -115,24 +125,34 @@ function Plan({ run: { generation, intelligenceTrace: trace, calls } }: { run: R
     );
   }
   const steps = trace.steps.map(stepOf);
-  const length = Math.max(1, generation.latencyMs, ...steps.map((step) => step.startedMs + (step.durationMs ?? 0)));
+  const end = Math.max(1, elapsed, ...steps.map((step) => step.startedMs + (step.durationMs ?? 0)));
   const who = (key: string, role: string) => {
     const models = new Set(calls.filter(({ step, model }) => `${step}` === key && model).map(({ model }) => model));
     return models.size > 0 ? [...models].join(", ") : role;
   };
   const level = wordOf(EffortSchema, trace.intelligenceLevel);
   return (
-    <Card title="The plan" text={`${planName(steps)}, at level ${level}`}>
+    <Card
+      title="The plan"
+      text={running ? `At level ${level}, for ${duration(elapsed)} so far` : `${planName(steps)}, at level ${level}`}
+    >
       {trace.reasons.length > 0 && <p class="soft">Why this level: {trace.reasons.join("; ")}.</p>}
       {trace.agreement !== undefined && <Agreement share={trace.agreement} />}
-      {steps.length > 0 && <PlanDrawing steps={steps} length={length} who={({ key, role }) => who(key, role)} />}
+      {steps.length > 0 && (
+        <PlanDrawing
+          steps={steps}
+          now={running ? end : undefined}
+          length={running ? scaleOf(end) : end}
+          who={({ key, role }) => who(key, role)}
+        />
+      )}
       <ol class="plan-steps">
         {trace.steps.map(({ id, role, detail }, at) => (
           <li key={id} class={detail ? "" : "hidden"}>
             <strong>{words(steps[at]?.kind ?? "")}</strong>{" "}
             <span class="soft">{who(`${id}`, wordOf(StepRoleSchema, role))}</span>
             <span class="hidden">
-              , {duration(steps[at]?.durationMs ?? 0)}, {steps[at]?.outcome || "not ended"}
+              , {duration(steps[at]?.durationMs ?? 0)}, {steps[at]?.outcome || (running ? "running" : "not ended")}
             </span>
             {detail && <span class="soft">: {detail}</span>}
           </li>

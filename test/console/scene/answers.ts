@@ -49,6 +49,7 @@ export const USED: Answers = new Map([
   unary(KeyService.method.createKey, () => records.newKey),
   unary(MemberService.method.listMembers, () => people.members),
   unary(ActivityService.method.listGenerations, () => ({ generations: records.generations, nextPageToken: "more" })),
+  unary(ActivityService.method.listRunning, () => ({})),
   unary(ActivityService.method.getRun, ({ workspace = "" }) => run.runOf(workspace !== "")),
   unary(ActivityService.method.listAudit, () => ({ entries: records.audit })),
   unary(AlertService.method.getAlerts, () => ({ alerts: alerts.alerts })),
@@ -65,6 +66,13 @@ export const USED: Answers = new Map([
     score: Number(correct ?? false),
   })),
   [pathOf(GenerationService.method.streamGenerate), () => ({ stream: answer })],
+]);
+
+/** The answers of a workspace whose requests run now. */
+export const RUNNING: Answers = new Map([
+  ...USED,
+  unary(ActivityService.method.listRunning, () => ({ generations: run.running })),
+  unary(ActivityService.method.getRun, ({ workspace = "" }) => run.runningRun(workspace !== "")),
 ]);
 
 /** The answers of a workspace that was just created. */

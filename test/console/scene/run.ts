@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { CallOutcome, type RunCallSchema, type RunSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { Effort, StepKind, StepOutcome, StepRole } from "../../../gen/chorus/v1/generation_pb.js";
+import { CallOutcome, Outcome, type RunCallSchema, type RunSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { Effort, FinishReason, StepKind, StepOutcome, StepRole } from "../../../gen/chorus/v1/generation_pb.js";
 import { STEPS } from "./answer.ts";
+import { ago } from "./clock.ts";
 import { generations } from "./records.ts";
 
 const row = generations[8];
@@ -49,6 +50,37 @@ export function runOf(isOperator: boolean): MessageInitShape<typeof RunSchema> {
     }),
   };
 }
+
+/** The same request 2.4 s after its start: two drafts are there, one is written, and the judge works. */
+export function runningRun(isOperator: boolean): MessageInitShape<typeof RunSchema> {
+  const { generation, calls = [] } = runOf(isOperator);
+  const running = { durationMs: undefined, outcome: undefined, detail: undefined };
+  return {
+    running: true,
+    generation: { ...generation, ...nothingYet, latencyMs: 2400 },
+    intelligenceTrace: {
+      intelligenceLevel: Effort.HIGH,
+      reasons: ["several constraints", "an open question"],
+      models: 3,
+      steps: STEPS.slice(0, 4).map((step, at) => (at < 2 ? step : { ...step, ...running })),
+    },
+    calls: calls.slice(0, 3),
+  };
+}
+
+const nothingYet = {
+  ...{ outcome: Outcome.UNSPECIFIED, finishReason: FinishReason.UNSPECIFIED, failureCode: "" },
+  ...{ outputTokens: 0n, cachedTokens: 0n, credits: "0" },
+};
+
+/** Requests of a workspace that run. */
+export const running = generations.slice(7, 10).map((row, i) => ({
+  ...row,
+  ...nothingYet,
+  id: `gen_running${i}`,
+  at: ago(1_000 + i * 1_400),
+  latencyMs: 1_000 + i * 1_400,
+}));
 
 /** One call of one model. */
 export const plainRun: MessageInitShape<typeof RunSchema> = {
