@@ -1,82 +1,104 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Mutant } from "./rules-instrument.ts";
 
-/** What is known of a mutant. */
+/** What is known of the mutants of a file, which the instrumenter numbers from 0 in the order of the source. */
 export interface Known {
-  /** Of its file. */
+  /** Of the file. What is known of another source counts no more. */
   hash: string;
-  /** The schedule or the test that notices it; absent: none. */
-  killer: string | undefined;
+  /** Number of mutants that were run: the first ones. */
+  run: number;
+  /** How many of them a schedule notices. */
+  bySchedule: number;
+  /** Numbers of those that nothing notices. */
+  survivors: ReadonlySet<number>;
 }
 
-/** Not committed. */
-const KNOWN = "node_modules/.cache/mutate-rules.json";
+/** Committed, so that a run on another machine continues. A line has the fields of `Known` after the name of a file. */
+const KNOWN = "tools/mutate/rules-known.txt";
 
 /** Why a mutant that survives changes nothing observable, by its key. A survivor without a reason is a hole. */
 const REASONS = "tools/mutate/rules-equivalent.json";
 const REPORT = "tools/mutate/rules.md";
 
+/** @returns what is known, by the path of a file */
 export function readKnown(root: string): Map<string, Known> {
-  try {
-    return new Map(Object.entries(JSON.parse(readFileSync(join(root, KNOWN), "utf8"))));
-  } catch {
-    return new Map();
-  }
+  const lines = readFileSync(join(root, KNOWN), "utf8").trim().split("\n");
+  return new Map(
+    lines.map((line) => {
+      const [file = "", hash = "", run, bySchedule, ...survivors] = line.split(" ");
+      return [
+        file,
+        { hash, run: Number(run), bySchedule: Number(bySchedule), survivors: new Set(survivors.map(Number)) },
+      ];
+    }),
+  );
 }
 
-/** Adds to what is known. Another run may do so at the same time. */
-export function addKnown(root: string, key: string, one: Known): void {
-  mkdirSync(dirname(join(root, KNOWN)), { recursive: true });
-  const known = Object.fromEntries(readKnown(root).set(key, one));
-  writeFileSync(join(root, `${KNOWN}.${process.pid}`), JSON.stringify(known));
+/** Replaces what is known of a file. Another run may do so with another file at the same time. */
+export function saveKnown(root: string, file: string, known: Known): void {
+  const lines = [...readKnown(root).set(file, known)].map(([name, { hash, run, bySchedule, survivors }]) =>
+    [name, hash, run, bySchedule, ...[...survivors].sort((a, b) => a - b)].join(" "),
+  );
+  writeFileSync(join(root, `${KNOWN}.${process.pid}`), `${lines.sort().join("\n")}\n`);
   renameSync(join(root, `${KNOWN}.${process.pid}`), join(root, KNOWN));
 }
 
-/** Writes the score of each file, and each survivor with the reason or as a hole. */
-export function writeReport(root: string, mutants: readonly Mutant[], known: ReadonlyMap<string, Known>): void {
+/**
+ * Writes the score of each file, and each survivor with the reason or as a hole.
+ * @param mutants of all files, by file
+ * @param known only what counts for the sources as they are
+ */
+export function writeReport(
+  root: string,
+  mutants: ReadonlyMap<string, readonly Mutant[]>,
+  known: ReadonlyMap<string, Known>,
+): void {
   const reasons = JSON.parse(readFileSync(join(root, REASONS), "utf8")) as Record<string, string>;
-  const checked = mutants.filter(({ key }) => known.has(key));
-  const isKilled = ({ key }: Mutant) => known.get(key)?.killer !== undefined;
-  const row = (name: string, some: readonly Mutant[]) => {
-    const killed = some.filter(isKilled).length;
-    const survivors = some.filter((one) => !isKilled(one));
-    const equivalent = survivors.filter(({ key }) => reasons[key]).length;
-    const schedules = some.filter(({ key }) => known.get(key)?.killer?.startsWith("seed ")).length;
-    const score = ((100 * killed) / some.length).toFixed(1);
-    const holes = survivors.length - equivalent;
-    return `| ${name} | ${some.length} | ${killed} | ${schedules} | ${score} % | ${equivalent} | ${holes} |`;
-  };
-  const files = [...Map.groupBy(checked, ({ file }) => file)];
+  const rows = [...mutants].map(([file, some]) => {
+    const { run = 0, bySchedule = 0, survivors = new Set() } = known.get(file) ?? {};
+    const equivalent = some.filter(({ key }, i) => survivors.has(i) && reasons[key]).length;
+    const killed = run - survivors.size;
+    const name = file.replace("src/admission/", "");
+    return {
+      name,
+      counts: [some.length, some.length - run, killed, bySchedule, equivalent, survivors.size - equivalent],
+    };
+  });
+  const sums = rows.map(({ counts }) => counts).reduce((sum, counts) => sum.map((one, i) => one + (counts[i] ?? 0)));
   const lines = [
     "# Mutants of the rules of admission",
     "",
     "Written by `npm run mutate:rules`; see [the decision](../../docs/decisions/mutants.md). Calls of logs and",
-    "metrics, and texts of errors, are not mutated.",
+    "metrics, and texts of errors, are not mutated. The score is the share of all mutants that is killed.",
     "",
-    "| file | mutants | killed | of them by a schedule | score | equivalent | holes |",
-    "| --- | --- | --- | --- | --- | --- | --- |",
-    ...files.map(([file, some]) => row(file.replace("src/admission/", ""), some)),
-    row("all", checked),
-    ...survivorLines(files, isKilled, reasons),
+    "| file | mutants | not run | killed | of them by a schedule | equivalent | holes | score |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ...[...rows, { name: "all", counts: sums }].map(rowOf),
+    ...survivorLines(mutants, known, reasons),
   ];
   writeFileSync(join(root, REPORT), `${lines.join("\n")}\n`);
 }
 
+function rowOf({ name, counts }: { name: string; counts: number[] }): string {
+  const [all = 0, , killed = 0] = counts;
+  return `| ${name} | ${counts.join(" | ")} | ${((100 * killed) / all).toFixed(1)} % |`;
+}
+
 function survivorLines(
-  files: readonly [string, readonly Mutant[]][],
-  isKilled: (mutant: Mutant) => boolean,
+  mutants: ReadonlyMap<string, readonly Mutant[]>,
+  known: ReadonlyMap<string, Known>,
   reasons: Readonly<Record<string, string>>,
 ): string[] {
   const lines = ["", "## Survivors", ""];
   const code = (text: string) => `\`${text.replaceAll("|", "\\|") || " "}\``;
   lines.push("| place | change | verdict |", "| --- | --- | --- |");
-  for (const [file, mutants] of files) {
-    for (const mutant of mutants.filter((one) => !isKilled(one))) {
-      const reason = reasons[mutant.key];
+  for (const [file, some] of mutants) {
+    for (const { key, line, original, replacement } of some.filter((_, i) => known.get(file)?.survivors.has(i))) {
+      const reason = reasons[key];
       const verdict = reason ? `equivalent: ${reason}` : "hole";
-      const place = `${file.replace("src/admission/", "")}:${mutant.line}`;
-      lines.push(`| ${place} | ${code(mutant.original)} → ${code(mutant.replacement)} | ${verdict} |`);
+      const place = `${file.replace("src/admission/", "")}:${line}`;
+      lines.push(`| ${place} | ${code(original)} → ${code(replacement)} | ${verdict} |`);
     }
   }
   return lines;

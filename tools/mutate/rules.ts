@@ -2,8 +2,8 @@
  * Plants mutants in the rules of admission, one at a time, and finds out which of them no schedule of the simulation
  * and no test of admission notices:
  *     npm run mutate:rules -- [--only PATTERN] [--schedules N] [--fresh] [--tests PART_OF_PATH]
- * A run continues an earlier one: what was noticed before is checked again only if its file has changed. Writes
- * tools/mutate/rules.md.
+ * A run continues an earlier one: what was noticed before is checked again only if its file has changed. Writes what
+ * is known to tools/mutate/rules-known.txt and the report to tools/mutate/rules.md.
  */
 import { createHash } from "node:crypto";
 import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import setUp from "../../test/helpers/setup.ts";
 import { instrument, type Mutant } from "./rules-instrument.ts";
 import { MutantProcess } from "./rules-process.ts";
-import { addKnown, type Known, readKnown, writeReport } from "./rules-report.ts";
+import { type Known, readKnown, saveKnown, writeReport } from "./rules-report.ts";
 import type { Explored } from "./rules-worker.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -60,13 +60,31 @@ function promote(explored: Explored[], killer: string | undefined): void {
   if (place > 0) explored.unshift(...explored.splice(place, 1));
 }
 
+/** @returns the schedule or the test that notices a mutant; undefined: none */
+async function check(mutant: Mutant, inFile: ReadonlySet<string>, atStart: readonly string[], explored: Explored[]) {
+  const { id, file, line, original, replacement } = mutant;
+  const isAtStart = atStart.includes(id);
+  const tests = testsOf(mutant, inFile, isAtStart, explored);
+  const schedules = isSimulated(file) ? Number(values.schedules) : 0;
+  const start = performance.now();
+  const { killer } = await runner.check({ mutant: id, tests, schedules }, isAtStart);
+  promote(explored, killer?.replace(/ \(endless\)$/, ""));
+  const seconds = ((performance.now() - start) / 1_000).toFixed(1);
+  const where = `${file}:${line} ${original} => ${replacement}`;
+  process.stdout.write(
+    `${killer === undefined ? "SURVIVES" : "killed"} ${seconds} s ${where} (${killer ?? tests.length})\n`,
+  );
+  return killer;
+}
+
 const files = globSync("src/admission/**/*.ts", { cwd: ROOT }).toSorted((a, b) => rank(a) - rank(b));
 const hashes = new Map(
   files.map((file) => [
     file,
     createHash("sha256")
       .update(readFileSync(join(ROOT, file)))
-      .digest("hex"),
+      .digest("hex")
+      .slice(0, 16),
   ]),
 );
 const folder = mkdtempSync(join(tmpdir(), "chorus-mutate-"));
@@ -80,33 +98,30 @@ try {
   const healthy = await runner.check({ mutant: "", tests: [], schedules: Number(values.schedules) }, false);
   if (healthy.killer !== undefined) throw new Error(`a schedule fails without a mutant: ${healthy.killer}`);
   explored.sort((a, b) => a.ms - b.ms);
-  const before = values.fresh ? new Map<string, Known>() : readKnown(ROOT);
-  const known = new Map(
-    [...before].filter(([key, { hash }]) => {
-      const mutant = mutants.find((one) => one.key === key);
-      return mutant && hashes.get(mutant.file) === hash;
-    }),
-  );
-  for (const mutant of mutants) {
-    const { id, key, file, line } = mutant;
-    if (!new RegExp(values.only).test(file) || known.get(key)?.killer !== undefined) continue;
-    const inFile = new Set(mutants.filter((one) => one.file === file).map((one) => one.id));
-    const isAtStart = atStart.includes(id);
-    const tests = testsOf(mutant, inFile, isAtStart, explored);
-    const schedules = isSimulated(file) ? Number(values.schedules) : 0;
-    const start = performance.now();
-    const { killer } = await runner.check({ mutant: id, tests, schedules }, isAtStart);
-    promote(explored, killer?.replace(/ \(endless\)$/, ""));
-    const found = { hash: hashes.get(file) ?? "", killer };
-    known.set(key, found);
-    addKnown(ROOT, key, found);
-    const seconds = ((performance.now() - start) / 1_000).toFixed(1);
-    const where = `${file}:${line} ${mutant.original} => ${mutant.replacement}`;
-    process.stdout.write(
-      `${killer === undefined ? "SURVIVES" : "killed"} ${seconds} s ${where} (${killer ?? tests.length})\n`,
-    );
+  const byFile = Map.groupBy(mutants, ({ file }) => file);
+  const selected = new RegExp(values.only);
+  const isKnown = (file: string, { hash }: Known) =>
+    hash === hashes.get(file) && !(values.fresh && selected.test(file));
+  const known = new Map([...readKnown(ROOT)].filter(([file, one]) => isKnown(file, one)));
+  for (const [file, inFile] of byFile) {
+    if (!selected.test(file)) continue;
+    const ids = new Set(inFile.map(({ id }) => id));
+    for (const [i, mutant] of inFile.entries()) {
+      const before = known.get(file) ?? { hash: hashes.get(file) ?? "", run: 0, bySchedule: 0, survivors: new Set() };
+      if (i < before.run && !before.survivors.has(i)) continue;
+      const killer = await check(mutant, ids, atStart, explored);
+      const { hash, run, bySchedule, survivors } = before;
+      const found: Known = {
+        hash,
+        run: Math.max(run, i + 1),
+        bySchedule: bySchedule + (killer?.startsWith("seed ") ? 1 : 0),
+        survivors: new Set(killer === undefined ? [...survivors, i] : [...survivors].filter((one) => one !== i)),
+      };
+      known.set(file, found);
+      saveKnown(ROOT, file, found);
+    }
   }
-  writeReport(ROOT, mutants, known);
+  writeReport(ROOT, byFile, known);
 } finally {
   runner.stop();
   await tearDown();
