@@ -8,6 +8,8 @@ export interface Scan {
   index: string | undefined;
   /** Search condition of the index. */
   condition: string;
+  /** Rows that each execution has returned. */
+  rows: number;
 }
 
 /** An executed statement, which may be inside a function, and its scans. */
@@ -22,6 +24,7 @@ interface PlanNode {
   "Index Name"?: string;
   "Index Cond"?: string;
   "Actual Loops"?: number;
+  "Actual Rows"?: number;
   Plans?: PlanNode[];
 }
 
@@ -62,9 +65,10 @@ export async function plansOf(url: string, run: (client: pg.Client) => Promise<v
 function scansOf(node: PlanNode): Scan[] {
   // A bitmap heap scan has the table; the index scan below it has the index.
   const { "Node Type": type, "Relation Name": table, "Index Name": index, "Index Cond": condition = "" } = node;
+  const { "Actual Rows": rows = 0 } = node;
   const below = (node.Plans ?? []).flatMap(scansOf);
   if (node["Actual Loops"] === 0) return [];
   if (type === "Bitmap Heap Scan") return below.map((scan) => ({ ...scan, table: table ?? "" }));
   const isScan = type.endsWith("Scan") && (table !== undefined || index !== undefined);
-  return isScan ? [{ type, table: table ?? "", index, condition }, ...below] : below;
+  return isScan ? [{ type, table: table ?? "", index, condition, rows }, ...below] : below;
 }

@@ -45,6 +45,9 @@ test("runs each migration once when several replicas start at the same time on a
   await migrate(pool);
 });
 
+/** Of headroom of subjects. */
+const SUBJECT_GRANTS = ["000027_subject_grants", "000029_subject_grants_key"];
+
 /** Creates a database that lacks migrations. */
 async function databaseWithout(t: Lifetime, ...migrations: string[]): Promise<Pool> {
   const { pool } = await testDatabase(t);
@@ -73,7 +76,7 @@ test("ends the leases of requests that an earlier version has admitted", async (
 });
 
 test("posts the settlements that an earlier version has appended to its log", async (t) => {
-  const pool = await databaseWithout(t, "000016_log_of_items", "000027_subject_grants");
+  const pool = await databaseWithout(t, "000016_log_of_items", ...SUBJECT_GRANTS);
   await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 100)");
   await pool.query(
     `insert into settlement_log (workspace_id, created_at, id, request_id, key_id, streamed, shape, effort, level,
@@ -94,7 +97,7 @@ test("posts the settlements that an earlier version has appended to its log", as
 });
 
 test("posts under caps what a version has appended that reserves nothing for subjects", async (t) => {
-  const pool = await databaseWithout(t, "000027_subject_grants");
+  const pool = await databaseWithout(t, ...SUBJECT_GRANTS);
   await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 100)");
   await pool.query(
     `insert into caps (workspace_id, id, subject, figure, period, amount, action, created_at)

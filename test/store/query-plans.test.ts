@@ -7,11 +7,14 @@ import { Effort, MetricsGroupBy, MetricsInterval } from "../../gen/chorus/v1/gen
 import { createOwnerSessions } from "../../src/admin/sign-in/owner-sessions.ts";
 import { readMetrics } from "../../src/admin/usage/metrics.ts";
 import { createQuotas } from "../../src/admin/usage/quotas.ts";
+import { type Item, NOTHING } from "../../src/admission/escrow/exchange.ts";
+import { execute } from "../../src/admission/escrow/execute.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
-import { type Plan, plansOf } from "../helpers/query-plans.ts";
+import { itemOf, postOf } from "../helpers/exchange.ts";
+import { type Plan, plansOf, type Scan } from "../helpers/query-plans.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const DAY = 86_400_000;
@@ -124,6 +127,50 @@ test("reads one workspace by primary keys, and one partition per table, at admis
     "generations_2026_11",
     "outcomes_2026_11_20",
   ]);
+});
+
+test("finds each subject of an item by the primary key, whatever the statistics say", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 1000000)");
+  await pool.query("insert into caps values ('ws_1', 'c', 'user:*', 'credits', 'day', 1000, 'refuse', null, now())");
+  const subjects = ["user:0", "user:1", "user:2"];
+  const said = subjects.map((subject) => ({
+    ...{ subject, used: { requests: 1, input: 1 } },
+    held: { credit: 0, running: 0 },
+  }));
+  // Statistics of empty tables, with which each index seems to be as good as another one.
+  await pool.query("analyze");
+  const plans = await plansOf(url, async (client) => {
+    const query: Pool["query"] = async (text, values) => (await client.query(text, values && [...values])).rows;
+    let [grant, after, minute] = [0, 0, 0];
+    const send = async (more: Partial<Item>) => {
+      const kept = { ...NOTHING, credit: 10 };
+      const item = { ...itemOf("ws_1"), keep: kept, close: false, grant, after, minute, ...more };
+      const [reply] = await execute({ query }, "r1", 1, [item]);
+      assert.match(reply?.state ?? "", /^(done|appended)$/);
+      if (reply?.state === "done") ({ grant, minute } = reply);
+      after = item.seq;
+    };
+    await send({});
+    const spare = { n: 8, credit: 1, input: 1, output: 1 };
+    const posts = subjects.map((subject) => ({
+      ...postOf(subject, { charge: 1, end_user: subject.slice(5) }),
+      shared: [subject],
+    }));
+    await send({ subjects: said.map((one) => ({ ...one, returns: true, spare })) });
+    await send({ subjects: said.map((one) => ({ ...one, spare: { ...spare, minute } })) });
+    await send({ subjects: said, posts, mode: "append" });
+    await send({ subjects: said.map((one) => ({ ...one, returns: true })) });
+  });
+  const scans = plans.flatMap(({ scans }) => scans).filter(({ table }) => /^subject_(grants|periods)$/.test(table));
+  assert.ok(scans.length > 8);
+  // Whether there is any subject is asked, too.
+  const isOne = ({ condition, rows }: Scan) => /subject = /.test(condition) || (/ANY/.test(condition) && rows <= 1);
+  assert.deepEqual(
+    scans.filter((scan) => !isOne(scan)),
+    [],
+  );
+  assert.deepEqual(await pool.query("select * from subject_grants"), []);
 });
 
 test("reads one workspace by primary keys, and the partitions of the period, for quotas and metrics", async (t) => {

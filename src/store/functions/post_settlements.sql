@@ -95,21 +95,29 @@ begin
     cross join lateral json_to_recordset(e.subjects) as x (subject text, requests bigint, input bigint, credits bigint,
       output bigint, held bigint, running bigint)
     where e.subjects is not null group by 1, 2, 3
+  ), share as materialized (
+    -- By the primary key whatever the statistics say; see report_subjects().
+    select s.*, o.requests as admitted, o.input, o.charged, o.output, o.held, o.running as runs
+    from of_subject o
+    join grants g on g.workspace_id = any (ws) and g.workspace_id = o.workspace_id and g.replica = o.replica
+    cross join lateral (
+      select * from subject_grants s
+      where s.workspace_id = o.workspace_id and s.subject = o.subject and s.grant_id = g.id offset 0) s
   ), subject_granted as (
-    update subject_grants s set credit_micro = greatest(0, s.credit_micro - o.charged),
-        held_micro = coalesce(o.held, s.held_micro), running_now = coalesce(o.running, s.running_now),
-        requests = greatest(0, s.requests - o.requests), input_tokens = greatest(0, s.input_tokens - o.input),
-        output_tokens = greatest(0, s.output_tokens - o.output), has_idle = true
-      from of_subject o join grants g on g.workspace_id = any (ws) and g.workspace_id = o.workspace_id
-        and g.replica = o.replica
-      where s.workspace_id = any (ws) and s.workspace_id = o.workspace_id and s.subject = o.subject
-        and s.grant_id = g.id
-      returning s.workspace_id, s.subject, s.at, o.requests, o.input
+    insert into subject_grants
+      select workspace_id, subject, grant_id, at, greatest(0, credit_micro - charged), coalesce(held, held_micro),
+        running, coalesce(runs, running_now), greatest(0, requests - admitted), greatest(0, input_tokens - input),
+        greatest(0, output_tokens - output), true
+      from share
+      on conflict (workspace_id, subject, grant_id) do update set credit_micro = excluded.credit_micro,
+        held_micro = excluded.held_micro, running_now = excluded.running_now, requests = excluded.requests,
+        input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, has_idle = true
   ), capped as (
-    update subject_periods p set at = u.at, requests = add_to_periods(p.requests, p.at, u.at, u.requests),
-        input_tokens = add_to_periods(p.input_tokens, p.at, u.at, u.input),
-        output_tokens = add_to_periods(p.output_tokens, p.at, u.at, array_fill(u.output, array[5])),
-        spent_micro = add_to_periods(p.spent_micro, p.at, u.at, array_fill(u.charged, array[5]))
+    insert into subject_periods
+      select p.workspace_id, p.subject, u.at, add_to_periods(p.requests, p.at, u.at, u.requests),
+        add_to_periods(p.input_tokens, p.at, u.at, u.input),
+        add_to_periods(p.output_tokens, p.at, u.at, array_fill(u.output, array[5])),
+        add_to_periods(p.spent_micro, p.at, u.at, array_fill(u.charged, array[5]))
       from (
         select x.workspace_id, x.subject, w.at, sum(x.output)::bigint as output, sum(x.charged)::bigint as charged,
           array[sum(x.requests[1]), sum(x.requests[2]), sum(x.requests[3]), sum(x.requests[4]),
@@ -121,13 +129,17 @@ begin
           from settled s cross join lateral (
             select 'key:' || s.key_id as subject union all select subject from subjects_of(s.end_user, s.tags)) y
           union all
-          select g.workspace_id, g.subject, 0, 0, windows_since(g.at, v.at, g.requests),
+          select g.workspace_id, g.subject, 0, 0, windows_since(g.at, v.at, g.admitted),
             windows_since(g.at, v.at, g.input)
-          from subject_granted g join period v using (workspace_id)) x
+          from share g join period v using (workspace_id)) x
         join period w using (workspace_id)
         where exists (select from subject_periods c where c.workspace_id = any (ws))
         group by 1, 2, 3) u
-      where p.workspace_id = any (ws) and p.workspace_id = u.workspace_id and p.subject = u.subject
+      cross join lateral (
+        select * from subject_periods p where p.workspace_id = u.workspace_id and p.subject = u.subject offset 0) p
+      on conflict (workspace_id, subject) do update set at = excluded.at, requests = excluded.requests,
+        input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+        spent_micro = excluded.spent_micro
   ), total as materialized (
     select workspace_id, count(*) as n, sum(credits_micro)::bigint as charged, sum(granted)::bigint as granted,
       sum(output_tokens)::bigint as output
