@@ -17,8 +17,10 @@ import { disableModel, enableModel, readDisabled } from "./disable-model.ts";
 import { listLearned, resetLearned } from "./learned.ts";
 import type { ModelsInUse } from "./models-in-use.ts";
 import { type Replica, readReplicas } from "./replicas.ts";
+import { getServiceUsage } from "./service-usage.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
+import { checkLabel } from "./shared/fields.ts";
 import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
 import { failureMessage, testModel } from "./test-model.ts";
 import { COLUMNS, type WorkspaceRow, workspaceMessage } from "./workspaces/workspace.ts";
@@ -28,9 +30,14 @@ type OperationsAdmin = Admin<typeof OperationsService>;
 /** Share of failed calls from which a model counts as degraded, and the fewest calls for that. */
 const DEGRADED = { share: 0.2, calls: 5 };
 
-/** Shows operators the state of models, replicas and workspaces. */
-export function createOperationsAdmin(pool: Pool, models: ModelsInUse): OperationsAdmin {
+/** Shows operators the use of the service, and the state of models, replicas and workspaces. */
+export function createOperationsAdmin(
+  pool: Pool,
+  models: ModelsInUse,
+  usdPerCredit: number | undefined,
+): OperationsAdmin {
   return {
+    getServiceUsage: getServiceUsage(pool, usdPerCredit),
     async listModels() {
       const reports = (await readReplicas(pool)).flatMap(({ report }) => report.models);
       const disabled = await readDisabled(pool);
@@ -187,7 +194,8 @@ interface StateRow extends WorkspaceRow {
 
 /** Lists workspaces by name, in pages. */
 function listWorkspaceStates(pool: Pool): OperationsAdmin["listWorkspaceStates"] {
-  return async ({ pageSize, pageToken }) => {
+  return async ({ pageSize, pageToken, name: part }) => {
+    checkLabel("name", part);
     const size = sizeOfPage(pageSize);
     const [after = ""] = readPageToken(pageToken, /^([\w.-]+)$/) ?? [];
     const found = await pool.query<StateRow>(
@@ -207,8 +215,8 @@ function listWorkspaceStates(pool: Pool): OperationsAdmin["listWorkspaceStates"]
              coalesce(sum(failed_requests), 0)::bigint as failed, coalesce(sum(credits_micro), 0)::bigint as charged
            from usage where workspace_id = w.id and unit = 'hour'
              and start >= date_trunc('hour', clock_timestamp() - interval '24 hours')) d
-       where w.name > $1 order by w.name limit $2`,
-      [after, size + 1],
+       where w.name > $1 and strpos(lower(w.name), lower($3)) > 0 order by w.name limit $2`,
+      [after, size + 1, part],
     );
     const { rows, nextPageToken } = pageOf(found, size, ({ name }) => name);
     return {

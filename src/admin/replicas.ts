@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { repeat } from "../concurrency/repeat.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
-import { type FailureState, type ReplicaReport, Reporter } from "../telemetry/report.ts";
+import { callsOf, type FailureState, type ReplicaReport, Reporter } from "../telemetry/report.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { ModelHours } from "./model-hours.ts";
 
 /** Time between two reports of a replica, in milliseconds. */
 const REPORT_MS = 10_000;
@@ -29,7 +30,8 @@ export interface Replica {
 }
 
 /**
- * Reports the state of this replica every ten seconds. Without the database, nothing is reported.
+ * Reports the state of this replica every ten seconds, and adds its calls of models to the hours. Without the database,
+ * nothing is reported.
  * @param models what the models of this replica do
  * @returns a handle that stops it and removes the report
  */
@@ -46,6 +48,7 @@ export function startReports(
   stop(): Promise<void>;
 } {
   const reporter = new Reporter();
+  const hours = new ModelHours(pool);
   const reports = repeat(async (signal) => {
     await send().catch((error: unknown) => {
       if (!isUnavailable(error)) log.warn({ cause: errorFacts(error) }, "could not report the state of this replica");
@@ -54,19 +57,23 @@ export function startReports(
   }, REPORT_MS - SOON_MS);
 
   async function send(): Promise<void> {
-    const report = reporter.report(await telemetry.snapshot(), performance.now(), models());
+    const snapshot = await telemetry.snapshot();
+    const report = reporter.report(snapshot, performance.now(), models());
     await pool.query(
       `with expired as (delete from replica_reports where at < clock_timestamp() - interval '${KEPT}' and replica <> $1)
        insert into replica_reports (replica, at, report) values ($1, clock_timestamp(), $2)
        on conflict (replica) do update set at = excluded.at, report = excluded.report`,
       [replica, JSON.stringify({ ...report, ...process })],
     );
+    await hours.add(callsOf(snapshot));
   }
 
   return {
     soon: reports.soon,
     async stop() {
       await reports.stop();
+      const last = await telemetry.snapshot();
+      await hours.add(callsOf(last)).catch(() => undefined);
       await pool.query("delete from replica_reports where replica = $1", [replica]).catch(() => undefined);
     },
   };

@@ -51,6 +51,8 @@ export interface AdminParts {
   /** Throws Failure `invalid_request` with the field, for an address that a webhook may not have. */
   checkUrl(field: string, url: string): void;
   readonly models: ModelsInUse;
+  /** What a credit is sold for, in USD; undefined: it is not known. */
+  readonly usdPerCredit?: number | undefined;
   /** Tells the database what a workspace's requests on this replica use; see `Admission.report`. */
   report(workspaceId: string): Promise<void>;
   /** Posts the settlements that wait in the log of a workspace; undefined: of all. */
@@ -103,7 +105,7 @@ export function createAdminServices(parts: AdminParts) {
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
     activity: posted(createActivityAdmin(runParts)),
-    operations: posted(createOperationsAdmin(pool, parts.models)),
+    operations: posted(createOperationsAdmin(pool, parts.models, parts.usdPerCredit)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     members: shared(shares, createMemberAdmin(pool, parts.oidc !== undefined, clock)),
     /** Signs people in; undefined: no provider is configured. */

@@ -64,6 +64,8 @@ function readProcess(env: Env) {
       /** Number of proxies in front of the public listener whose `X-Forwarded-*` headers are trusted. */
       proxies: integer(env, "CHORUS_TRUSTED_PROXIES", 0, 0, 10),
     },
+    /** What a credit is sold for, in USD; undefined: it is not known. */
+    usdPerCredit: usdPerCredit(env),
     /** Undefined: people do not sign in; owners and operators have tokens. */
     oidc: readOidc(env),
     /** In milliseconds; see `AlertTimes`. */
@@ -122,6 +124,15 @@ function readBounds(env: Env, resources: Resources, workers: number) {
      */
     stream: milliseconds(env, "CHORUS_STREAM_MS", { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 }),
   };
+}
+
+function usdPerCredit(env: Env): number | undefined {
+  const text = env.CHORUS_USD_PER_CREDIT;
+  if (!text) return undefined;
+  const usd = Number(text);
+  if (usd > 0 && usd <= 1_000_000) return usd;
+  const expected = "CHORUS_USD_PER_CREDIT must be what a credit is sold for in US dollars, above 0 and at most 1000000";
+  throw new ConfigError(`${expected}, but is "${text}". Correct it or unset it.`);
 }
 
 /** Reads host names, separated by commas. */

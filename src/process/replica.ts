@@ -174,6 +174,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     keyCache: authenticator,
     telemetry,
     rates: () => generation().rates,
+    usdPerCredit: config.usdPerCredit,
     models: {
       all: () => models().all,
       disabledChanged: context.disabled.read,

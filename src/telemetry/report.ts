@@ -61,8 +61,10 @@ export type FailureState = Pick<ModelState, "model" | "failure">;
 const WINDOW_MS = 15 * 60_000;
 const SAMPLE_MS = 60_000;
 
-type Counts = ReadonlyMap<string, ModelCalls>;
-const NONE: ModelCalls = { calls: 0, failed: 0, refused: 0, usd: 0 };
+/** Counted calls since the start of the process, by model. */
+export type Counts = ReadonlyMap<string, ModelCalls>;
+/** No call of a model. */
+export const NONE: ModelCalls = { calls: 0, failed: 0, refused: 0, usd: 0 };
 
 /** Makes reports from metrics. Keeps the counts of the last 15 minutes, one sample a minute. */
 export class Reporter {
@@ -112,6 +114,11 @@ export class Reporter {
     const first = this.#samples[0];
     return first && first.at <= now - WINDOW_MS ? first.counts : new Map();
   }
+}
+
+/** Counts the calls of the models of the catalogue. */
+export function callsOf(snapshot: readonly MetricSnapshot[]): Counts {
+  return countsOf(new Metrics(snapshot));
 }
 
 function countsOf(metrics: Metrics): Counts {

@@ -77,6 +77,7 @@ test("returns the documented defaults for an empty environment", () => {
       body: { idleMs: 10_000, totalMs: 300_000 },
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },
+      usdPerCredit: undefined,
       oidc: undefined,
       logLevel: "info",
       tracing: undefined,

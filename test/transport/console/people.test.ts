@@ -33,7 +33,7 @@ const MAY: Record<"developer" | "billing" | "viewer", string> = {
     "GetNextTier Quotas Metrics",
 };
 const OPERATORS =
-  "Grant Deduct Purchase CheckBooks ListModels DisableModel EnableModel TestModel " +
+  "Grant Deduct Purchase CheckBooks GetServiceUsage ListModels DisableModel EnableModel TestModel " +
   "ListLearned ResetLearned ListReplicas ListWorkspaceStates " +
   "CreateWorkspace ListWorkspaces SetTier SetLimits CreateOwnerToken CreateSignInLink";
 

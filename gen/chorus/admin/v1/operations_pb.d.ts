@@ -5,12 +5,274 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { MetricsInterval } from "../../v1/generation_pb.js";
 import type { LimitName, Workspace } from "./workspaces_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/operations.proto.
  */
 export declare const file_chorus_admin_v1_operations: GenFile;
+
+/**
+ * Selects a period.
+ *
+ * @generated from message chorus.admin.v1.GetServiceUsageRequest
+ */
+export declare type GetServiceUsageRequest = Message<"chorus.admin.v1.GetServiceUsageRequest"> & {
+  /**
+   * Start, inclusive, widened to the start of its interval. Default: 24 hours before `to`.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End, exclusive, widened to the end of its interval. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Width of one point: `hour` or `day` (UTC). Default `hour`. A request for more than 800 points is refused.
+   *
+   * @generated from field: chorus.v1.MetricsInterval interval = 3;
+   */
+  interval: MetricsInterval;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetServiceUsageRequest.
+ * Use `create(GetServiceUsageRequestSchema)` to create a new message.
+ */
+export declare const GetServiceUsageRequestSchema: GenMessage<GetServiceUsageRequest>;
+
+/**
+ * Figures of the service.
+ *
+ * @generated from message chorus.admin.v1.ServiceFigures
+ */
+export declare type ServiceFigures = Message<"chorus.admin.v1.ServiceFigures"> & {
+  /**
+   * Answered requests.
+   *
+   * @generated from field: int64 requests = 1;
+   */
+  requests: bigint;
+
+  /**
+   * Admitted requests that failed.
+   *
+   * @generated from field: int64 failed_requests = 2;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Credits charged, as an exact decimal string with up to six decimals.
+   *
+   * @generated from field: string credits = 3;
+   */
+  credits: string;
+
+  /**
+   * Calls of models that have ended, retries included. Replicas report calls every ten seconds; a crash of a process
+   * loses its last ones.
+   *
+   * @generated from field: int64 calls = 4;
+   */
+  calls: bigint;
+
+  /**
+   * Calls of models that failed or timed out.
+   *
+   * @generated from field: int64 failed_calls = 5;
+   */
+  failedCalls: bigint;
+
+  /**
+   * What the calls cost in USD, by the prices of the catalogue. Calls of models without a price are not in it.
+   *
+   * @generated from field: double cost_usd = 6;
+   */
+  costUsd: number;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ServiceFigures.
+ * Use `create(ServiceFiguresSchema)` to create a new message.
+ */
+export declare const ServiceFiguresSchema: GenMessage<ServiceFigures>;
+
+/**
+ * Figures of one interval.
+ *
+ * @generated from message chorus.admin.v1.ServicePoint
+ */
+export declare type ServicePoint = Message<"chorus.admin.v1.ServicePoint"> & {
+  /**
+   * Start of the interval.
+   *
+   * @generated from field: google.protobuf.Timestamp start = 1;
+   */
+  start?: Timestamp | undefined;
+
+  /**
+   * What was used and called in it.
+   *
+   * @generated from field: chorus.admin.v1.ServiceFigures figures = 2;
+   */
+  figures?: ServiceFigures | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ServicePoint.
+ * Use `create(ServicePointSchema)` to create a new message.
+ */
+export declare const ServicePointSchema: GenMessage<ServicePoint>;
+
+/**
+ * What one workspace used in the period.
+ *
+ * @generated from message chorus.admin.v1.WorkspaceUsage
+ */
+export declare type WorkspaceUsage = Message<"chorus.admin.v1.WorkspaceUsage"> & {
+  /**
+   * Name of the workspace.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Answered requests.
+   *
+   * @generated from field: int64 requests = 2;
+   */
+  requests: bigint;
+
+  /**
+   * Admitted requests that failed.
+   *
+   * @generated from field: int64 failed_requests = 3;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Credits charged, as an exact decimal string with up to six decimals.
+   *
+   * @generated from field: string credits = 4;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.WorkspaceUsage.
+ * Use `create(WorkspaceUsageSchema)` to create a new message.
+ */
+export declare const WorkspaceUsageSchema: GenMessage<WorkspaceUsage>;
+
+/**
+ * Calls of one model in the period, over all replicas.
+ *
+ * @generated from message chorus.admin.v1.ModelUsage
+ */
+export declare type ModelUsage = Message<"chorus.admin.v1.ModelUsage"> & {
+  /**
+   * Name in the catalogue, also of a model that is not in it any more.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Calls that have ended, retries included.
+   *
+   * @generated from field: int64 calls = 2;
+   */
+  calls: bigint;
+
+  /**
+   * Calls that failed or timed out.
+   *
+   * @generated from field: int64 failed_calls = 3;
+   */
+  failedCalls: bigint;
+
+  /**
+   * Cost in USD, by the prices of the catalogue.
+   *
+   * @generated from field: double cost_usd = 4;
+   */
+  costUsd: number;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ModelUsage.
+ * Use `create(ModelUsageSchema)` to create a new message.
+ */
+export declare const ModelUsageSchema: GenMessage<ModelUsage>;
+
+/**
+ * What the service did in a period.
+ *
+ * @generated from message chorus.admin.v1.GetServiceUsageResponse
+ */
+export declare type GetServiceUsageResponse = Message<"chorus.admin.v1.GetServiceUsageResponse"> & {
+  /**
+   * Start of the period.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End of the period.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Sums over the period.
+   *
+   * @generated from field: chorus.admin.v1.ServiceFigures totals = 3;
+   */
+  totals?: ServiceFigures | undefined;
+
+  /**
+   * Intervals in which something was used or called, the oldest first.
+   *
+   * @generated from field: repeated chorus.admin.v1.ServicePoint points = 4;
+   */
+  points: ServicePoint[];
+
+  /**
+   * The ten workspaces that were charged most, the largest first.
+   *
+   * @generated from field: repeated chorus.admin.v1.WorkspaceUsage workspaces = 5;
+   */
+  workspaces: WorkspaceUsage[];
+
+  /**
+   * The models that were called, the most expensive first.
+   *
+   * @generated from field: repeated chorus.admin.v1.ModelUsage models = 6;
+   */
+  models: ModelUsage[];
+
+  /**
+   * What a credit is sold for, in USD (CHORUS_USD_PER_CREDIT). Not set if the operator has not said it.
+   *
+   * @generated from field: optional double usd_per_credit = 7;
+   */
+  usdPerCredit?: number | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetServiceUsageResponse.
+ * Use `create(GetServiceUsageResponseSchema)` to create a new message.
+ */
+export declare const GetServiceUsageResponseSchema: GenMessage<GetServiceUsageResponse>;
 
 /**
  * Why a call of a model failed. It quotes no prompt, no answer and no key.
@@ -985,6 +1247,13 @@ export declare type ListWorkspaceStatesRequest = Message<"chorus.admin.v1.ListWo
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * Part of the names of the workspaces to list, in upper or lower case. Empty: all workspaces.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
 };
 
 /**
@@ -1129,6 +1398,16 @@ export declare const WorkspaceConditionSchema: GenEnum<WorkspaceCondition>;
  * @generated from service chorus.admin.v1.OperationsService
  */
 export declare const OperationsService: GenService<{
+  /**
+   * Returns what all workspaces used over a period, what the models cost for it, and who used most.
+   *
+   * @generated from rpc chorus.admin.v1.OperationsService.GetServiceUsage
+   */
+  getServiceUsage: {
+    methodKind: "unary";
+    input: typeof GetServiceUsageRequestSchema;
+    output: typeof GetServiceUsageResponseSchema;
+  },
   /**
    * Lists the models of the catalogue with their calls in the last 15 minutes, over all replicas.
    *

@@ -4,6 +4,7 @@
 
 import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_chorus_admin_v1_workspaces } from "./workspaces_pb.js";
+import { file_chorus_v1_generation } from "../../v1/generation_pb.js";
 import { file_chorus_v1_options } from "../../v1/options_pb.js";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
@@ -11,189 +12,231 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/admin/v1/operations.proto.
  */
 export const file_chorus_admin_v1_operations = /*@__PURE__*/
-  fileDesc("CiBjaG9ydXMvYWRtaW4vdjEvb3BlcmF0aW9ucy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIqwBCgxNb2RlbEZhaWx1cmUSJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKBnN0YXR1cxgCIAEoBUgAiAEBEgwKBGNvZGUYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIWCg5uZWVkc19vcGVyYXRvchgFIAEoCBINCgVjb3VudBgGIAEoAxIOCgZhY3Rpb24YByABKAlCCQoHX3N0YXR1cyLGBAoKTW9kZWxTdGF0ZRIMCgRuYW1lGAEgASgJEgwKBHRpZXIYAiABKAkSDgoGdmVuZG9yGAMgASgJEiwKBmhlYWx0aBgEIAEoDjIcLmNob3J1cy5hZG1pbi52MS5Nb2RlbEhlYWx0aBINCgVjYWxscxgFIAEoAxIUCgxmYWlsZWRfY2FsbHMYBiABKAMSFQoNcmVmdXNlZF9jYWxscxgHIAEoAxIWCg5zaGFyZV9vZl9jYWxscxgIIAEoARIQCghjb3N0X3VzZBgJIAEoARIeChFmaXJzdF90ZXh0X3A1MF9tcxgKIAEoBUgAiAEBEh4KEWZpcnN0X3RleHRfcDk1X21zGAsgASgFSAGIAQESDwoHcnVubmluZxgMIAEoAxIPCgd3YWl0aW5nGA0gASgDEhUKDW9wZW5fY2lyY3VpdHMYDiABKAUSEAoIcmVwbGljYXMYDyABKAUSFgoOc2VydmVkX3ZlcnNpb24YECABKAkSGgoSdW5leHBlY3RlZF92ZXJzaW9uGBEgASgIEjgKDGxhc3RfZmFpbHVyZRgSIAEoCzIdLmNob3J1cy5hZG1pbi52MS5Nb2RlbEZhaWx1cmVIAogBARI1CghkaXNhYmxlZBgTIAEoCzIeLmNob3J1cy5hZG1pbi52MS5EaXNhYmxlZE1vZGVsSAOIAQFCFAoSX2ZpcnN0X3RleHRfcDUwX21zQhQKEl9maXJzdF90ZXh0X3A5NV9tc0IPCg1fbGFzdF9mYWlsdXJlQgsKCV9kaXNhYmxlZCJZCg1EaXNhYmxlZE1vZGVsEiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhY3Rvcl9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiEwoRTGlzdE1vZGVsc1JlcXVlc3QiQQoSTGlzdE1vZGVsc1Jlc3BvbnNlEisKBm1vZGVscxgBIAMoCzIbLmNob3J1cy5hZG1pbi52MS5Nb2RlbFN0YXRlIjQKE0Rpc2FibGVNb2RlbFJlcXVlc3QSDQoFbW9kZWwYASABKAkSDgoGcmVhc29uGAIgASgJIlUKFERpc2FibGVNb2RlbFJlc3BvbnNlEhYKDmVuYWJsZWRfbW9kZWxzGAEgASgFEhcKD2VuYWJsZWRfaW5fdGllchgCIAEoBRIMCgR0aWVyGAMgASgJIiMKEkVuYWJsZU1vZGVsUmVxdWVzdBINCgVtb2RlbBgBIAEoCSIrChNFbmFibGVNb2RlbFJlc3BvbnNlEhQKDHdhc19kaXNhYmxlZBgBIAEoCCIhChBUZXN0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJIuQBChFUZXN0TW9kZWxSZXNwb25zZRIQCghhbnN3ZXJlZBgBIAEoCBITCgtkdXJhdGlvbl9tcxgCIAEoBRIWCg5zZXJ2ZWRfdmVyc2lvbhgDIAEoCRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIVCghjb3N0X3VzZBgGIAEoAUgAiAEBEjMKB2ZhaWx1cmUYByABKAsyHS5jaG9ydXMuYWRtaW4udjEuTW9kZWxGYWlsdXJlSAGIAQFCCwoJX2Nvc3RfdXNkQgoKCF9mYWlsdXJlIocBCgxMZWFybmVkTW9kZWwSDAoEbmFtZRgBIAEoCRIQCghhY2N1cmFjeRgCIAEoARIUCgxhY2N1cmFjeV9sb3cYAyABKAESFQoNYWNjdXJhY3lfaGlnaBgEIAEoARIMCgR3aW5zGAUgASgDEg4KBmxvc3NlcxgGIAEoAxIMCgRoZWxkGAcgASgIInAKDkxlYXJuZWRBYmlsaXR5Eg8KB2FiaWxpdHkYASABKAkSDgoGZ3JhZGVkGAIgASgDEg4KBmVub3VnaBgDIAEoCBItCgZtb2RlbHMYBCADKAsyHS5jaG9ydXMuYWRtaW4udjEuTGVhcm5lZE1vZGVsIhQKEkxpc3RMZWFybmVkUmVxdWVzdCJVChNMaXN0TGVhcm5lZFJlc3BvbnNlEgoKAm9uGAEgASgIEjIKCWFiaWxpdGllcxgCIAMoCzIfLmNob3J1cy5hZG1pbi52MS5MZWFybmVkQWJpbGl0eSI1ChNSZXNldExlYXJuZWRSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEg8KB2FiaWxpdHkYAiABKAkiJgoUUmVzZXRMZWFybmVkUmVzcG9uc2USDgoGZ3JhZGVkGAEgASgDIjAKDU92ZXJsb2FkQ291bnQSDQoFY2F1c2UYASABKAkSEAoIcmVxdWVzdHMYAiABKAMiUwoMSm91cm5hbFN0YXRlEg8KB3dhaXRpbmcYASABKAMSDwoHZGFtYWdlZBgCIAEoAxIPCgdyZWZ1c2VkGAMgASgDEhAKCGZhaWx1cmVzGAQgASgDIp0BCgtHcmFudHNTdGF0ZRISCgp3b3Jrc3BhY2VzGAEgASgDEhgKEHJlc2VydmVkX2NyZWRpdHMYAiABKAkSFAoMaGVsZF9jcmVkaXRzGAMgASgJEhsKE2NvbmN1cnJlbnRfcmVxdWVzdHMYBCABKAMSLQoJb2xkZXN0X2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCL1AgoMUmVwbGljYVN0YXRlEgoKAmlkGAEgASgJEgwKBGhvc3QYAiABKAkSCwoDcGlkGAMgASgFEg8KB3ZlcnNpb24YBCABKAkSLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmVwb3J0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3J1bm5pbmcYByABKAMSFAoMbWVtb3J5X2J5dGVzGAggASgDEhUKDWxvb3BfZGVsYXlfbXMYCSABKAESLgoHam91cm5hbBgKIAEoCzIdLmNob3J1cy5hZG1pbi52MS5Kb3VybmFsU3RhdGUSMAoIb3ZlcmxvYWQYCyADKAsyHi5jaG9ydXMuYWRtaW4udjEuT3ZlcmxvYWRDb3VudBIsCgZncmFudHMYDCABKAsyHC5jaG9ydXMuYWRtaW4udjEuR3JhbnRzU3RhdGUiFQoTTGlzdFJlcGxpY2FzUmVxdWVzdCJHChRMaXN0UmVwbGljYXNSZXNwb25zZRIvCghyZXBsaWNhcxgBIAMoCzIdLmNob3J1cy5hZG1pbi52MS5SZXBsaWNhU3RhdGUi5wEKDldvcmtzcGFjZVN0YXRlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2USNgoJY29uZGl0aW9uGAIgASgOMiMuY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZUNvbmRpdGlvbhIyCg5yZWFjaGVkX2xpbWl0cxgDIAMoDjIaLmNob3J1cy5hZG1pbi52MS5MaW1pdE5hbWUSEAoIcmVxdWVzdHMYBCABKAMSFwoPZmFpbGVkX3JlcXVlc3RzGAUgASgDEg8KB2NyZWRpdHMYBiABKAkiQwoaTGlzdFdvcmtzcGFjZVN0YXRlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiawobTGlzdFdvcmtzcGFjZVN0YXRlc1Jlc3BvbnNlEjMKCndvcmtzcGFjZXMYASADKAsyHy5jaG9ydXMuYWRtaW4udjEuV29ya3NwYWNlU3RhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKqsBCgtNb2RlbEhlYWx0aBIcChhNT0RFTF9IRUFMVEhfVU5TUEVDSUZJRUQQABIYChRNT0RFTF9IRUFMVEhfSEVBTFRIWRABEhcKE01PREVMX0hFQUxUSF9VTlVTRUQQAhIZChVNT0RFTF9IRUFMVEhfREVHUkFERUQQAxIVChFNT0RFTF9IRUFMVEhfRE9XThAEEhkKFU1PREVMX0hFQUxUSF9ESVNBQkxFRBAFKsEBChJXb3Jrc3BhY2VDb25kaXRpb24SIwofV09SS1NQQUNFX0NPTkRJVElPTl9VTlNQRUNJRklFRBAAEhwKGFdPUktTUEFDRV9DT05ESVRJT05fT1BFThABEh4KGldPUktTUEFDRV9DT05ESVRJT05fVU5VU0VEEAISJQohV09SS1NQQUNFX0NPTkRJVElPTl9MSU1JVF9SRUFDSEVEEAMSIQodV09SS1NQQUNFX0NPTkRJVElPTl9OT19DUkVESVQQBDK3BgoRT3BlcmF0aW9uc1NlcnZpY2USXgoKTGlzdE1vZGVscxIiLmNob3J1cy5hZG1pbi52MS5MaXN0TW9kZWxzUmVxdWVzdBojLmNob3J1cy5hZG1pbi52MS5MaXN0TW9kZWxzUmVzcG9uc2UiB5ACAZiCGQQSYQoMRGlzYWJsZU1vZGVsEiQuY2hvcnVzLmFkbWluLnYxLkRpc2FibGVNb2RlbFJlcXVlc3QaJS5jaG9ydXMuYWRtaW4udjEuRGlzYWJsZU1vZGVsUmVzcG9uc2UiBJiCGQQSXgoLRW5hYmxlTW9kZWwSIy5jaG9ydXMuYWRtaW4udjEuRW5hYmxlTW9kZWxSZXF1ZXN0GiQuY2hvcnVzLmFkbWluLnYxLkVuYWJsZU1vZGVsUmVzcG9uc2UiBJiCGQQSWAoJVGVzdE1vZGVsEiEuY2hvcnVzLmFkbWluLnYxLlRlc3RNb2RlbFJlcXVlc3QaIi5jaG9ydXMuYWRtaW4udjEuVGVzdE1vZGVsUmVzcG9uc2UiBJiCGQQSYQoLTGlzdExlYXJuZWQSIy5jaG9ydXMuYWRtaW4udjEuTGlzdExlYXJuZWRSZXF1ZXN0GiQuY2hvcnVzLmFkbWluLnYxLkxpc3RMZWFybmVkUmVzcG9uc2UiB5ACAZiCGQQSYQoMUmVzZXRMZWFybmVkEiQuY2hvcnVzLmFkbWluLnYxLlJlc2V0TGVhcm5lZFJlcXVlc3QaJS5jaG9ydXMuYWRtaW4udjEuUmVzZXRMZWFybmVkUmVzcG9uc2UiBJiCGQQSZAoMTGlzdFJlcGxpY2FzEiQuY2hvcnVzLmFkbWluLnYxLkxpc3RSZXBsaWNhc1JlcXVlc3QaJS5jaG9ydXMuYWRtaW4udjEuTGlzdFJlcGxpY2FzUmVzcG9uc2UiB5ACAZiCGQQSeQoTTGlzdFdvcmtzcGFjZVN0YXRlcxIrLmNob3J1cy5hZG1pbi52MS5MaXN0V29ya3NwYWNlU3RhdGVzUmVxdWVzdBosLmNob3J1cy5hZG1pbi52MS5MaXN0V29ya3NwYWNlU3RhdGVzUmVzcG9uc2UiB5ACAZiCGQRiBnByb3RvMw", [file_chorus_admin_v1_workspaces, file_chorus_v1_options, file_google_protobuf_timestamp]);
+  fileDesc("CiBjaG9ydXMvYWRtaW4vdjEvb3BlcmF0aW9ucy5wcm90bxIPY2hvcnVzLmFkbWluLnYxIq4BChZHZXRTZXJ2aWNlVXNhZ2VSZXF1ZXN0EjQKCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgRmcm9tEjAKCGVuZF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFICdG8SLAoIaW50ZXJ2YWwYAyABKA4yGi5jaG9ydXMudjEuTWV0cmljc0ludGVydmFsIoMBCg5TZXJ2aWNlRmlndXJlcxIQCghyZXF1ZXN0cxgBIAEoAxIXCg9mYWlsZWRfcmVxdWVzdHMYAiABKAMSDwoHY3JlZGl0cxgDIAEoCRINCgVjYWxscxgEIAEoAxIUCgxmYWlsZWRfY2FsbHMYBSABKAMSEAoIY29zdF91c2QYBiABKAEiawoMU2VydmljZVBvaW50EikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgdmaWd1cmVzGAIgASgLMh8uY2hvcnVzLmFkbWluLnYxLlNlcnZpY2VGaWd1cmVzIloKDldvcmtzcGFjZVVzYWdlEgwKBG5hbWUYASABKAkSEAoIcmVxdWVzdHMYAiABKAMSFwoPZmFpbGVkX3JlcXVlc3RzGAMgASgDEg8KB2NyZWRpdHMYBCABKAkiUQoKTW9kZWxVc2FnZRIMCgRuYW1lGAEgASgJEg0KBWNhbGxzGAIgASgDEhQKDGZhaWxlZF9jYWxscxgDIAEoAxIQCghjb3N0X3VzZBgEIAEoASLzAgoXR2V0U2VydmljZVVzYWdlUmVzcG9uc2USNAoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSBGZyb20SMAoIZW5kX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgJ0bxIvCgZ0b3RhbHMYAyABKAsyHy5jaG9ydXMuYWRtaW4udjEuU2VydmljZUZpZ3VyZXMSLQoGcG9pbnRzGAQgAygLMh0uY2hvcnVzLmFkbWluLnYxLlNlcnZpY2VQb2ludBIzCgp3b3Jrc3BhY2VzGAUgAygLMh8uY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZVVzYWdlEisKBm1vZGVscxgGIAMoCzIbLmNob3J1cy5hZG1pbi52MS5Nb2RlbFVzYWdlEhsKDnVzZF9wZXJfY3JlZGl0GAcgASgBSACIAQFCEQoPX3VzZF9wZXJfY3JlZGl0IqwBCgxNb2RlbEZhaWx1cmUSJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKBnN0YXR1cxgCIAEoBUgAiAEBEgwKBGNvZGUYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRIWCg5uZWVkc19vcGVyYXRvchgFIAEoCBINCgVjb3VudBgGIAEoAxIOCgZhY3Rpb24YByABKAlCCQoHX3N0YXR1cyLGBAoKTW9kZWxTdGF0ZRIMCgRuYW1lGAEgASgJEgwKBHRpZXIYAiABKAkSDgoGdmVuZG9yGAMgASgJEiwKBmhlYWx0aBgEIAEoDjIcLmNob3J1cy5hZG1pbi52MS5Nb2RlbEhlYWx0aBINCgVjYWxscxgFIAEoAxIUCgxmYWlsZWRfY2FsbHMYBiABKAMSFQoNcmVmdXNlZF9jYWxscxgHIAEoAxIWCg5zaGFyZV9vZl9jYWxscxgIIAEoARIQCghjb3N0X3VzZBgJIAEoARIeChFmaXJzdF90ZXh0X3A1MF9tcxgKIAEoBUgAiAEBEh4KEWZpcnN0X3RleHRfcDk1X21zGAsgASgFSAGIAQESDwoHcnVubmluZxgMIAEoAxIPCgd3YWl0aW5nGA0gASgDEhUKDW9wZW5fY2lyY3VpdHMYDiABKAUSEAoIcmVwbGljYXMYDyABKAUSFgoOc2VydmVkX3ZlcnNpb24YECABKAkSGgoSdW5leHBlY3RlZF92ZXJzaW9uGBEgASgIEjgKDGxhc3RfZmFpbHVyZRgSIAEoCzIdLmNob3J1cy5hZG1pbi52MS5Nb2RlbEZhaWx1cmVIAogBARI1CghkaXNhYmxlZBgTIAEoCzIeLmNob3J1cy5hZG1pbi52MS5EaXNhYmxlZE1vZGVsSAOIAQFCFAoSX2ZpcnN0X3RleHRfcDUwX21zQhQKEl9maXJzdF90ZXh0X3A5NV9tc0IPCg1fbGFzdF9mYWlsdXJlQgsKCV9kaXNhYmxlZCJZCg1EaXNhYmxlZE1vZGVsEiYKAmF0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhY3Rvcl9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiEwoRTGlzdE1vZGVsc1JlcXVlc3QiQQoSTGlzdE1vZGVsc1Jlc3BvbnNlEisKBm1vZGVscxgBIAMoCzIbLmNob3J1cy5hZG1pbi52MS5Nb2RlbFN0YXRlIjQKE0Rpc2FibGVNb2RlbFJlcXVlc3QSDQoFbW9kZWwYASABKAkSDgoGcmVhc29uGAIgASgJIlUKFERpc2FibGVNb2RlbFJlc3BvbnNlEhYKDmVuYWJsZWRfbW9kZWxzGAEgASgFEhcKD2VuYWJsZWRfaW5fdGllchgCIAEoBRIMCgR0aWVyGAMgASgJIiMKEkVuYWJsZU1vZGVsUmVxdWVzdBINCgVtb2RlbBgBIAEoCSIrChNFbmFibGVNb2RlbFJlc3BvbnNlEhQKDHdhc19kaXNhYmxlZBgBIAEoCCIhChBUZXN0TW9kZWxSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJIuQBChFUZXN0TW9kZWxSZXNwb25zZRIQCghhbnN3ZXJlZBgBIAEoCBITCgtkdXJhdGlvbl9tcxgCIAEoBRIWCg5zZXJ2ZWRfdmVyc2lvbhgDIAEoCRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIVCghjb3N0X3VzZBgGIAEoAUgAiAEBEjMKB2ZhaWx1cmUYByABKAsyHS5jaG9ydXMuYWRtaW4udjEuTW9kZWxGYWlsdXJlSAGIAQFCCwoJX2Nvc3RfdXNkQgoKCF9mYWlsdXJlIocBCgxMZWFybmVkTW9kZWwSDAoEbmFtZRgBIAEoCRIQCghhY2N1cmFjeRgCIAEoARIUCgxhY2N1cmFjeV9sb3cYAyABKAESFQoNYWNjdXJhY3lfaGlnaBgEIAEoARIMCgR3aW5zGAUgASgDEg4KBmxvc3NlcxgGIAEoAxIMCgRoZWxkGAcgASgIInAKDkxlYXJuZWRBYmlsaXR5Eg8KB2FiaWxpdHkYASABKAkSDgoGZ3JhZGVkGAIgASgDEg4KBmVub3VnaBgDIAEoCBItCgZtb2RlbHMYBCADKAsyHS5jaG9ydXMuYWRtaW4udjEuTGVhcm5lZE1vZGVsIhQKEkxpc3RMZWFybmVkUmVxdWVzdCJVChNMaXN0TGVhcm5lZFJlc3BvbnNlEgoKAm9uGAEgASgIEjIKCWFiaWxpdGllcxgCIAMoCzIfLmNob3J1cy5hZG1pbi52MS5MZWFybmVkQWJpbGl0eSI1ChNSZXNldExlYXJuZWRSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEg8KB2FiaWxpdHkYAiABKAkiJgoUUmVzZXRMZWFybmVkUmVzcG9uc2USDgoGZ3JhZGVkGAEgASgDIjAKDU92ZXJsb2FkQ291bnQSDQoFY2F1c2UYASABKAkSEAoIcmVxdWVzdHMYAiABKAMiUwoMSm91cm5hbFN0YXRlEg8KB3dhaXRpbmcYASABKAMSDwoHZGFtYWdlZBgCIAEoAxIPCgdyZWZ1c2VkGAMgASgDEhAKCGZhaWx1cmVzGAQgASgDIp0BCgtHcmFudHNTdGF0ZRISCgp3b3Jrc3BhY2VzGAEgASgDEhgKEHJlc2VydmVkX2NyZWRpdHMYAiABKAkSFAoMaGVsZF9jcmVkaXRzGAMgASgJEhsKE2NvbmN1cnJlbnRfcmVxdWVzdHMYBCABKAMSLQoJb2xkZXN0X2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCL1AgoMUmVwbGljYVN0YXRlEgoKAmlkGAEgASgJEgwKBGhvc3QYAiABKAkSCwoDcGlkGAMgASgFEg8KB3ZlcnNpb24YBCABKAkSLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmVwb3J0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3J1bm5pbmcYByABKAMSFAoMbWVtb3J5X2J5dGVzGAggASgDEhUKDWxvb3BfZGVsYXlfbXMYCSABKAESLgoHam91cm5hbBgKIAEoCzIdLmNob3J1cy5hZG1pbi52MS5Kb3VybmFsU3RhdGUSMAoIb3ZlcmxvYWQYCyADKAsyHi5jaG9ydXMuYWRtaW4udjEuT3ZlcmxvYWRDb3VudBIsCgZncmFudHMYDCABKAsyHC5jaG9ydXMuYWRtaW4udjEuR3JhbnRzU3RhdGUiFQoTTGlzdFJlcGxpY2FzUmVxdWVzdCJHChRMaXN0UmVwbGljYXNSZXNwb25zZRIvCghyZXBsaWNhcxgBIAMoCzIdLmNob3J1cy5hZG1pbi52MS5SZXBsaWNhU3RhdGUi5wEKDldvcmtzcGFjZVN0YXRlEi0KCXdvcmtzcGFjZRgBIAEoCzIaLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2USNgoJY29uZGl0aW9uGAIgASgOMiMuY2hvcnVzLmFkbWluLnYxLldvcmtzcGFjZUNvbmRpdGlvbhIyCg5yZWFjaGVkX2xpbWl0cxgDIAMoDjIaLmNob3J1cy5hZG1pbi52MS5MaW1pdE5hbWUSEAoIcmVxdWVzdHMYBCABKAMSFwoPZmFpbGVkX3JlcXVlc3RzGAUgASgDEg8KB2NyZWRpdHMYBiABKAkiUQoaTGlzdFdvcmtzcGFjZVN0YXRlc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDAoEbmFtZRgDIAEoCSJrChtMaXN0V29ya3NwYWNlU3RhdGVzUmVzcG9uc2USMwoKd29ya3NwYWNlcxgBIAMoCzIfLmNob3J1cy5hZG1pbi52MS5Xb3Jrc3BhY2VTdGF0ZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqqwEKC01vZGVsSGVhbHRoEhwKGE1PREVMX0hFQUxUSF9VTlNQRUNJRklFRBAAEhgKFE1PREVMX0hFQUxUSF9IRUFMVEhZEAESFwoTTU9ERUxfSEVBTFRIX1VOVVNFRBACEhkKFU1PREVMX0hFQUxUSF9ERUdSQURFRBADEhUKEU1PREVMX0hFQUxUSF9ET1dOEAQSGQoVTU9ERUxfSEVBTFRIX0RJU0FCTEVEEAUqwQEKEldvcmtzcGFjZUNvbmRpdGlvbhIjCh9XT1JLU1BBQ0VfQ09ORElUSU9OX1VOU1BFQ0lGSUVEEAASHAoYV09SS1NQQUNFX0NPTkRJVElPTl9PUEVOEAESHgoaV09SS1NQQUNFX0NPTkRJVElPTl9VTlVTRUQQAhIlCiFXT1JLU1BBQ0VfQ09ORElUSU9OX0xJTUlUX1JFQUNIRUQQAxIhCh1XT1JLU1BBQ0VfQ09ORElUSU9OX05PX0NSRURJVBAEMqYHChFPcGVyYXRpb25zU2VydmljZRJtCg9HZXRTZXJ2aWNlVXNhZ2USJy5jaG9ydXMuYWRtaW4udjEuR2V0U2VydmljZVVzYWdlUmVxdWVzdBooLmNob3J1cy5hZG1pbi52MS5HZXRTZXJ2aWNlVXNhZ2VSZXNwb25zZSIHkAIBmIIZBBJeCgpMaXN0TW9kZWxzEiIuY2hvcnVzLmFkbWluLnYxLkxpc3RNb2RlbHNSZXF1ZXN0GiMuY2hvcnVzLmFkbWluLnYxLkxpc3RNb2RlbHNSZXNwb25zZSIHkAIBmIIZBBJhCgxEaXNhYmxlTW9kZWwSJC5jaG9ydXMuYWRtaW4udjEuRGlzYWJsZU1vZGVsUmVxdWVzdBolLmNob3J1cy5hZG1pbi52MS5EaXNhYmxlTW9kZWxSZXNwb25zZSIEmIIZBBJeCgtFbmFibGVNb2RlbBIjLmNob3J1cy5hZG1pbi52MS5FbmFibGVNb2RlbFJlcXVlc3QaJC5jaG9ydXMuYWRtaW4udjEuRW5hYmxlTW9kZWxSZXNwb25zZSIEmIIZBBJYCglUZXN0TW9kZWwSIS5jaG9ydXMuYWRtaW4udjEuVGVzdE1vZGVsUmVxdWVzdBoiLmNob3J1cy5hZG1pbi52MS5UZXN0TW9kZWxSZXNwb25zZSIEmIIZBBJhCgtMaXN0TGVhcm5lZBIjLmNob3J1cy5hZG1pbi52MS5MaXN0TGVhcm5lZFJlcXVlc3QaJC5jaG9ydXMuYWRtaW4udjEuTGlzdExlYXJuZWRSZXNwb25zZSIHkAIBmIIZBBJhCgxSZXNldExlYXJuZWQSJC5jaG9ydXMuYWRtaW4udjEuUmVzZXRMZWFybmVkUmVxdWVzdBolLmNob3J1cy5hZG1pbi52MS5SZXNldExlYXJuZWRSZXNwb25zZSIEmIIZBBJkCgxMaXN0UmVwbGljYXMSJC5jaG9ydXMuYWRtaW4udjEuTGlzdFJlcGxpY2FzUmVxdWVzdBolLmNob3J1cy5hZG1pbi52MS5MaXN0UmVwbGljYXNSZXNwb25zZSIHkAIBmIIZBBJ5ChNMaXN0V29ya3NwYWNlU3RhdGVzEisuY2hvcnVzLmFkbWluLnYxLkxpc3RXb3Jrc3BhY2VTdGF0ZXNSZXF1ZXN0GiwuY2hvcnVzLmFkbWluLnYxLkxpc3RXb3Jrc3BhY2VTdGF0ZXNSZXNwb25zZSIHkAIBmIIZBGIGcHJvdG8z", [file_chorus_admin_v1_workspaces, file_chorus_v1_generation, file_chorus_v1_options, file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message chorus.admin.v1.GetServiceUsageRequest.
+ * Use `create(GetServiceUsageRequestSchema)` to create a new message.
+ */
+export const GetServiceUsageRequestSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_operations, 0);
+
+/**
+ * Describes the message chorus.admin.v1.ServiceFigures.
+ * Use `create(ServiceFiguresSchema)` to create a new message.
+ */
+export const ServiceFiguresSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_operations, 1);
+
+/**
+ * Describes the message chorus.admin.v1.ServicePoint.
+ * Use `create(ServicePointSchema)` to create a new message.
+ */
+export const ServicePointSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_operations, 2);
+
+/**
+ * Describes the message chorus.admin.v1.WorkspaceUsage.
+ * Use `create(WorkspaceUsageSchema)` to create a new message.
+ */
+export const WorkspaceUsageSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_operations, 3);
+
+/**
+ * Describes the message chorus.admin.v1.ModelUsage.
+ * Use `create(ModelUsageSchema)` to create a new message.
+ */
+export const ModelUsageSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_operations, 4);
+
+/**
+ * Describes the message chorus.admin.v1.GetServiceUsageResponse.
+ * Use `create(GetServiceUsageResponseSchema)` to create a new message.
+ */
+export const GetServiceUsageResponseSchema = /*@__PURE__*/
+  messageDesc(file_chorus_admin_v1_operations, 5);
 
 /**
  * Describes the message chorus.admin.v1.ModelFailure.
  * Use `create(ModelFailureSchema)` to create a new message.
  */
 export const ModelFailureSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 0);
+  messageDesc(file_chorus_admin_v1_operations, 6);
 
 /**
  * Describes the message chorus.admin.v1.ModelState.
  * Use `create(ModelStateSchema)` to create a new message.
  */
 export const ModelStateSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 1);
+  messageDesc(file_chorus_admin_v1_operations, 7);
 
 /**
  * Describes the message chorus.admin.v1.DisabledModel.
  * Use `create(DisabledModelSchema)` to create a new message.
  */
 export const DisabledModelSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 2);
+  messageDesc(file_chorus_admin_v1_operations, 8);
 
 /**
  * Describes the message chorus.admin.v1.ListModelsRequest.
  * Use `create(ListModelsRequestSchema)` to create a new message.
  */
 export const ListModelsRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 3);
+  messageDesc(file_chorus_admin_v1_operations, 9);
 
 /**
  * Describes the message chorus.admin.v1.ListModelsResponse.
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export const ListModelsResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 4);
+  messageDesc(file_chorus_admin_v1_operations, 10);
 
 /**
  * Describes the message chorus.admin.v1.DisableModelRequest.
  * Use `create(DisableModelRequestSchema)` to create a new message.
  */
 export const DisableModelRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 5);
+  messageDesc(file_chorus_admin_v1_operations, 11);
 
 /**
  * Describes the message chorus.admin.v1.DisableModelResponse.
  * Use `create(DisableModelResponseSchema)` to create a new message.
  */
 export const DisableModelResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 6);
+  messageDesc(file_chorus_admin_v1_operations, 12);
 
 /**
  * Describes the message chorus.admin.v1.EnableModelRequest.
  * Use `create(EnableModelRequestSchema)` to create a new message.
  */
 export const EnableModelRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 7);
+  messageDesc(file_chorus_admin_v1_operations, 13);
 
 /**
  * Describes the message chorus.admin.v1.EnableModelResponse.
  * Use `create(EnableModelResponseSchema)` to create a new message.
  */
 export const EnableModelResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 8);
+  messageDesc(file_chorus_admin_v1_operations, 14);
 
 /**
  * Describes the message chorus.admin.v1.TestModelRequest.
  * Use `create(TestModelRequestSchema)` to create a new message.
  */
 export const TestModelRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 9);
+  messageDesc(file_chorus_admin_v1_operations, 15);
 
 /**
  * Describes the message chorus.admin.v1.TestModelResponse.
  * Use `create(TestModelResponseSchema)` to create a new message.
  */
 export const TestModelResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 10);
+  messageDesc(file_chorus_admin_v1_operations, 16);
 
 /**
  * Describes the message chorus.admin.v1.LearnedModel.
  * Use `create(LearnedModelSchema)` to create a new message.
  */
 export const LearnedModelSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 11);
+  messageDesc(file_chorus_admin_v1_operations, 17);
 
 /**
  * Describes the message chorus.admin.v1.LearnedAbility.
  * Use `create(LearnedAbilitySchema)` to create a new message.
  */
 export const LearnedAbilitySchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 12);
+  messageDesc(file_chorus_admin_v1_operations, 18);
 
 /**
  * Describes the message chorus.admin.v1.ListLearnedRequest.
  * Use `create(ListLearnedRequestSchema)` to create a new message.
  */
 export const ListLearnedRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 13);
+  messageDesc(file_chorus_admin_v1_operations, 19);
 
 /**
  * Describes the message chorus.admin.v1.ListLearnedResponse.
  * Use `create(ListLearnedResponseSchema)` to create a new message.
  */
 export const ListLearnedResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 14);
+  messageDesc(file_chorus_admin_v1_operations, 20);
 
 /**
  * Describes the message chorus.admin.v1.ResetLearnedRequest.
  * Use `create(ResetLearnedRequestSchema)` to create a new message.
  */
 export const ResetLearnedRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 15);
+  messageDesc(file_chorus_admin_v1_operations, 21);
 
 /**
  * Describes the message chorus.admin.v1.ResetLearnedResponse.
  * Use `create(ResetLearnedResponseSchema)` to create a new message.
  */
 export const ResetLearnedResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 16);
+  messageDesc(file_chorus_admin_v1_operations, 22);
 
 /**
  * Describes the message chorus.admin.v1.OverloadCount.
  * Use `create(OverloadCountSchema)` to create a new message.
  */
 export const OverloadCountSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 17);
+  messageDesc(file_chorus_admin_v1_operations, 23);
 
 /**
  * Describes the message chorus.admin.v1.JournalState.
  * Use `create(JournalStateSchema)` to create a new message.
  */
 export const JournalStateSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 18);
+  messageDesc(file_chorus_admin_v1_operations, 24);
 
 /**
  * Describes the message chorus.admin.v1.GrantsState.
  * Use `create(GrantsStateSchema)` to create a new message.
  */
 export const GrantsStateSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 19);
+  messageDesc(file_chorus_admin_v1_operations, 25);
 
 /**
  * Describes the message chorus.admin.v1.ReplicaState.
  * Use `create(ReplicaStateSchema)` to create a new message.
  */
 export const ReplicaStateSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 20);
+  messageDesc(file_chorus_admin_v1_operations, 26);
 
 /**
  * Describes the message chorus.admin.v1.ListReplicasRequest.
  * Use `create(ListReplicasRequestSchema)` to create a new message.
  */
 export const ListReplicasRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 21);
+  messageDesc(file_chorus_admin_v1_operations, 27);
 
 /**
  * Describes the message chorus.admin.v1.ListReplicasResponse.
  * Use `create(ListReplicasResponseSchema)` to create a new message.
  */
 export const ListReplicasResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 22);
+  messageDesc(file_chorus_admin_v1_operations, 28);
 
 /**
  * Describes the message chorus.admin.v1.WorkspaceState.
  * Use `create(WorkspaceStateSchema)` to create a new message.
  */
 export const WorkspaceStateSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 23);
+  messageDesc(file_chorus_admin_v1_operations, 29);
 
 /**
  * Describes the message chorus.admin.v1.ListWorkspaceStatesRequest.
  * Use `create(ListWorkspaceStatesRequestSchema)` to create a new message.
  */
 export const ListWorkspaceStatesRequestSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 24);
+  messageDesc(file_chorus_admin_v1_operations, 30);
 
 /**
  * Describes the message chorus.admin.v1.ListWorkspaceStatesResponse.
  * Use `create(ListWorkspaceStatesResponseSchema)` to create a new message.
  */
 export const ListWorkspaceStatesResponseSchema = /*@__PURE__*/
-  messageDesc(file_chorus_admin_v1_operations, 25);
+  messageDesc(file_chorus_admin_v1_operations, 31);
 
 /**
  * Describes the enum chorus.admin.v1.ModelHealth.
