@@ -89,7 +89,7 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
     const page = await open("/console/operator", { viewport: { width: 390, height: 844 } });
     await page.getByLabel("Operator token").fill(service.operatorToken);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { level: 1, name: "Workspaces" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     await visit(page, "Alerts");
     await page.getByLabel("Webhook URL").fill(receiver.url);
     await page.getByLabel("Credit below").fill("99999999");

@@ -43,7 +43,7 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
   });
 
   test("let in a customer, sell credit and lift a limit", async ({ console: { open, service, problems } }) => {
-    const page = await open("/console/operator");
+    const page = await open("/console/operator/workspaces");
     await enter(page, service.operatorToken);
     await page.getByRole("button", { name: "New workspace" }).click();
     await page.getByRole("dialog").getByRole("textbox", { name: "Name" }).fill("acme");
@@ -76,6 +76,42 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await drawer.getByText(/^It signs in one browser, once/).waitFor();
     await drawer.getByRole("link", { name: "Audit log of this workspace" }).click();
     await page.getByText("credit purchase").waitFor();
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
+  test("show use, revenue, cost, margin and what needs attention", async ({
+    console: { open, service, vendor, problems },
+  }) => {
+    vendor.always({ text: "Many voices." });
+    for (let i = 0; i < 3; i++) {
+      const response = await service.post("/v1/generate", { prompt: "What is a choir?", effort: "low" });
+      assert.equal(response.status, 200);
+    }
+    const page = await open("/console/operator");
+    await enter(page, service.operatorToken);
+    const sums = page.getByLabel("Sums of the period");
+    await sums
+      .getByText(/^Requests/)
+      .first()
+      .waitFor();
+    // Replicas report their calls every ten seconds, and the page loads again after 15.
+    const models = page.getByRole("region", { name: "Models by cost" });
+    await until(async () => {
+      await page.getByRole("button", { name: "Refresh" }).click();
+      return (await models.getByRole("rowheader", { name: "openai-fast" }).count()) > 0;
+    });
+    assert.match(await sums.innerText(), /Revenue\s+[\d.]+ credits[\s\S]*Margin[\s\S]*CHORUS_USD_PER_CREDIT/);
+    await page.getByText("Needs attention").waitFor();
+    await page.getByRole("link", { name: "default" }).click();
+    await page.getByRole("dialog", { name: "default" }).getByText("Granted", { exact: true }).waitFor();
+    assert.match(page.url(), /\/console\/operator\/workspaces\?workspace=default$/);
+    await page.keyboard.press("Escape");
+    await page.getByRole("searchbox", { name: "Find workspaces" }).fill("EFAU");
+    await page.waitForURL(/search=EFAU/);
+    await page.getByRole("button", { name: "default", exact: true }).waitFor();
+    await page.getByRole("searchbox", { name: "Find workspaces" }).fill("nothing like it");
+    await page.getByText("No workspace has this in its name.").waitFor();
     assert.deepEqual(problems, []);
     await page.context().close();
   });
@@ -212,8 +248,8 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
       await page.getByLabel("Operator token").waitFor();
       await assertAccessible(page, "Sign in");
       await enter(page, service.operatorToken);
-      await page.getByRole("heading", { level: 1, name: "Workspaces" }).waitFor();
-      for (const name of ["Workspaces", "Models", "Replicas", "Alerts", "Audit log"]) {
+      await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+      for (const name of ["Overview", "Workspaces", "Models", "Replicas", "Alerts", "Audit log"]) {
         await visit(page, name);
         if (name === "Replicas") await page.getByRole("region", { name: "Grants" }).getByRole("row").nth(1).waitFor();
         await assertAccessible(page, `${name}, ${colorScheme}, ${width} wide`);

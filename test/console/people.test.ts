@@ -246,7 +246,7 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
 
   test("lets an operator in by claim, and refuses others", async ({ person }) => {
     const page = await person("boss", { groups: ["operators"] }, "/console/operator");
-    await heading(page, "Workspaces");
+    await heading(page, "Overview");
     await page.getByText("boss Lee").waitFor();
     const other = await person("curious", { groups: ["guests"] }, "/console/operator");
     await other.getByText("You are no operator of this service.").waitFor();

@@ -53,7 +53,8 @@ const PAGES: Record<string, Scene> = {
   ledger: { path: "/console/ledger" },
   audit: { path: "/console/audit" },
   gallery: { path: "/console/gallery" },
-  "operator-workspaces": { path: "/console/operator" },
+  "operator-home": { path: "/console/operator" },
+  "operator-workspaces": { path: "/console/operator/workspaces" },
   "operator-models": { path: "/console/operator/models" },
   "operator-replicas": { path: "/console/operator/replicas" },
   "operator-alerts": { path: "/console/operator/alerts" },
@@ -124,8 +125,10 @@ const STATES: Record<string, Scene> = {
       await page.getByRole("alert").waitFor();
     },
   },
+  "operator-home-empty": { path: "/console/operator", answers: NEW },
+  "operator-home-failed": { path: "/console/operator", answers: FAILING },
   "operator-drawer": {
-    path: "/console/operator",
+    path: "/console/operator/workspaces",
     act: (page) => page.getByRole("button", { name: "globex" }).click(),
   },
   "operator-test": {

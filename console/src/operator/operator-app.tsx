@@ -6,6 +6,7 @@ import { SessionGate } from "../session/session-gate.tsx";
 import type { SignInText } from "../session/sign-in.tsx";
 import { Shell } from "../shell/shell.tsx";
 import { AuditPage } from "./audit-page.tsx";
+import { HomePage } from "./home-page.tsx";
 import { ModelsPage } from "./models-page.tsx";
 import { addressOf, PAGES } from "./pages.ts";
 import { ReplicasPage } from "./replicas-page.tsx";
@@ -15,7 +16,8 @@ import { operators } from "./session.ts";
 import { WorkspacesPage } from "./workspaces-page.tsx";
 
 const COMPONENTS: Record<keyof typeof PAGES, FunctionComponent> = {
-  "": WorkspacesPage,
+  "": HomePage,
+  workspaces: WorkspacesPage,
   models: ModelsPage,
   replicas: ReplicasPage,
   alerts: () => <AlertsPage calls={alerts} all />,
@@ -50,7 +52,7 @@ export function OperatorApp() {
         <Shell
           pages={PAGES}
           addressOf={addressOf}
-          page={isRun ? "" : page}
+          page={isRun ? "workspaces" : page}
           label="Operator"
           name={operator}
           title="Operator"

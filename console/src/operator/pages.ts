@@ -1,10 +1,11 @@
-import { Bell, Boxes, Building2, Cpu, ScrollText } from "lucide";
+import { Bell, Boxes, Building2, Cpu, LayoutDashboard, ScrollText } from "lucide";
 import { pathOf } from "../route.ts";
 import type { Pages } from "../shell/shell.tsx";
 
 /** Pages in the navigation, by their path below `/console/operator/`. */
 export const PAGES = {
-  "": ["Workspaces", Building2],
+  "": ["Overview", LayoutDashboard],
+  workspaces: ["Workspaces", Building2],
   models: ["Models", Boxes],
   replicas: ["Replicas", Cpu],
   alerts: ["Alerts", Bell],

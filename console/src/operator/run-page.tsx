@@ -12,7 +12,7 @@ export function RunPage() {
     <RunView
       id={id}
       load={(signal) => activity.getRun({ id, workspace }, { signal })}
-      back={{ address: addressOf("", { workspace }), name: "Workspaces" }}
+      back={{ address: addressOf("workspaces", { workspace }), name: "Workspaces" }}
     />
   );
 }

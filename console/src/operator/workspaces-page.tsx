@@ -12,7 +12,9 @@ import { Icon } from "../parts/icon.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
+import { Search } from "../parts/search.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
+import { narrow, useRoute } from "../route.ts";
 import { CreateWorkspace } from "./create-workspace.tsx";
 import { operations } from "./rpc.ts";
 import { WorkspaceDrawer } from "./workspace-drawer.tsx";
@@ -26,12 +28,15 @@ const CONDITIONS: Partial<Record<WorkspaceCondition, readonly [text: string, ton
 
 /** Lists workspaces with balance, use and state. A row opens what an operator can do with one. */
 export function WorkspacesPage() {
-  const pager = usePager("");
+  const { query } = useRoute();
+  const name = query.get("search") ?? "";
+  const pager = usePager(name);
   const list = useLoad(
-    (signal) => operations.listWorkspaceStates({ pageSize: 50, pageToken: pager.token }, { signal }),
-    pager.token,
+    (signal) => operations.listWorkspaceStates({ pageSize: 50, pageToken: pager.token, name }, { signal }),
+    `${name} ${pager.token}`,
   );
-  const [open, setOpen] = useState("");
+  const open = query.get("workspace") ?? "";
+  const setOpen = (workspace: string) => narrow({ workspace: workspace || undefined });
   const [isCreating, setIsCreating] = useState(false);
   return (
     <>
@@ -44,12 +49,18 @@ export function WorkspacesPage() {
           <Icon of={RefreshCw} />
         </button>
       </PageHead>
+      <div class="toolbar">
+        <Search value={name} label="Find workspaces" placeholder="Find by a part of the name" />
+      </div>
       <Card flush>
         <Pending of={list} what="workspaces" skeleton={<Skeleton tall="20rem" />}>
           {({ workspaces, nextPageToken }) => (
             <>
               {workspaces.length === 0 ? (
-                <Empty title="There is no workspace yet." icon={Building2} />
+                <Empty
+                  title={name ? "No workspace has this in its name." : "There is no workspace yet."}
+                  icon={Building2}
+                />
               ) : (
                 <DataTable
                   label="Workspaces"
@@ -60,7 +71,7 @@ export function WorkspacesPage() {
                   isOpen={(row) => nameOf(row) === open}
                 />
               )}
-              <PagerButtons pager={pager} next={nextPageToken} />
+              <PagerButtons pager={pager} next={nextPageToken} words={["Previous", "Next"]} />
             </>
           )}
         </Pending>

@@ -1,5 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
+  type GetServiceUsageResponseSchema,
   type LearnedAbilitySchema,
   ModelHealth,
   type ModelStateSchema,
@@ -10,7 +12,7 @@ import {
 } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitName, type WorkspaceSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { newWorkspace, workspace } from "./account.ts";
-import { ago, DAY, HOUR } from "./clock.ts";
+import { ago, DAY, HOUR, NOW, noise } from "./clock.ts";
 
 /** Workspaces in every state. */
 export const workspaces: MessageInitShape<typeof WorkspaceStateSchema>[] = [
@@ -31,6 +33,50 @@ export const workspaces: MessageInitShape<typeof WorkspaceStateSchema>[] = [
   },
   { workspace: { ...newWorkspace, id: "ws_4", name: "umbrella" }, condition: WorkspaceCondition.UNUSED, credits: "0" },
 ];
+
+/** Use by hour; of the period before it is a tenth less. */
+export function usageOf({ from }: Record<string, unknown>): MessageInitShape<typeof GetServiceUsageResponseSchema> {
+  const start = Math.floor(Date.parse(String(from)) / HOUR) * HOUR;
+  const factor = start < NOW - 1.5 * DAY ? 0.9 : 1;
+  const figuresAt = (hour: number) => {
+    const requests = Math.round(factor * (1_800 + 1_100 * Math.sin(hour / 4) + 300 * noise(hour)));
+    const calls = Math.round(requests * 1.9);
+    const counts = { requests: BigInt(requests), failedRequests: BigInt(Math.round(requests / 130)) };
+    const of = { calls: BigInt(calls), failedCalls: BigInt(Math.round(calls / 60)) };
+    return { ...counts, ...of, credits: (requests * 0.0031).toFixed(4), costUsd: calls * 0.00019 };
+  };
+  const points = Array.from({ length: 25 }, (_, hour) => ({
+    start: timestampFromMs(start + hour * HOUR),
+    figures: figuresAt(hour),
+  }));
+  const sum = (of: (figures: (typeof points)[number]["figures"]) => number) =>
+    points.reduce((total, { figures }) => total + of(figures), 0);
+  const whole = (of: (figures: (typeof points)[number]["figures"]) => bigint) => BigInt(sum((one) => Number(of(one))));
+  return {
+    startTime: timestampFromMs(start),
+    endTime: timestampFromMs(start + 25 * HOUR),
+    totals: {
+      requests: whole((one) => one.requests),
+      failedRequests: whole((one) => one.failedRequests),
+      credits: sum((one) => Number(one.credits)).toFixed(4),
+      calls: whole((one) => one.calls),
+      failedCalls: whole((one) => one.failedCalls),
+      costUsd: sum((one) => one.costUsd),
+    },
+    points,
+    workspaces: [
+      { name: "globex", requests: 50_000n, failedRequests: 12n, credits: "135.5" },
+      { name: "acme", requests: 18_895n, failedRequests: 119n, credits: "51.2055" },
+      { name: "initech", requests: 812n, credits: "2.2" },
+    ],
+    models: [
+      { name: "claude-sonnet-5", calls: 21_804n, failedCalls: 1_451n, costUsd: 11.21 },
+      { name: "gpt-5-mini", calls: 64_120n, failedCalls: 320n, costUsd: 4.02 },
+      { name: "gemini-3-pro", calls: 820n, failedCalls: 4n, costUsd: 0.78 },
+    ],
+    usdPerCredit: 0.2,
+  };
+}
 
 /** The workspace with a name; the one of the owner without it. */
 export function workspaceOf(name: unknown): MessageInitShape<typeof WorkspaceSchema> {
@@ -144,3 +190,9 @@ export const replicas: MessageInitShape<typeof ReplicaStateSchema>[] = [
     grants: { reservedCredits: "0", heldCredits: "0" },
   },
 ];
+
+/** The use of a service that nobody has called. */
+export function noUsage({ from }: Record<string, unknown>): MessageInitShape<typeof GetServiceUsageResponseSchema> {
+  const start = Math.floor(Date.parse(String(from)) / HOUR) * HOUR;
+  return { startTime: timestampFromMs(start), endTime: timestampFromMs(start + 25 * HOUR), totals: {} };
+}

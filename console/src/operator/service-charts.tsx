@@ -1,0 +1,116 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { GetServiceUsageResponse, ServiceFigures } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { count, roundAmount, short } from "../format.ts";
+import { Chart, type ChartProps } from "../parts/chart.tsx";
+import { type Period, zoomTo } from "../parts/period.tsx";
+import { dollars } from "./money.ts";
+
+interface Props {
+  usage: GetServiceUsageResponse;
+  /** Width of a point, in milliseconds. */
+  ms: number;
+  period: Period;
+}
+
+/** Requests, and revenue beside the cost of models, over the period. */
+export function ServiceCharts({ usage, ms, period }: Props) {
+  const { totals } = usage;
+  const { at, of } = pointsOf(usage, ms);
+  const runs = period.to === undefined || period.to.getTime() > Date.now();
+  const common = { at, runs, ...(at.length < 2 ? {} : { zoom: zoomTo }) };
+  return (
+    <div class="charts">
+      <h2 class="hidden">Use over time</h2>
+      <Chart
+        title="Requests"
+        summary={`${count(totals?.requests ?? 0)} answered, ${count(totals?.failedRequests ?? 0)} failed`}
+        {...common}
+        kind="bars"
+        series={[
+          { label: "Answered", values: of(({ requests }) => Number(requests)), tone: "accent" },
+          { label: "Failed", values: of(({ failedRequests }) => Number(failedRequests)), tone: "bad" },
+        ]}
+        write={count}
+        axis={short}
+      />
+      <Money usage={usage} of={of} common={common} />
+      <Chart
+        title="Calls of models"
+        summary={`${count(totals?.calls ?? 0)} calls, ${count(totals?.failedCalls ?? 0)} failed`}
+        {...common}
+        kind="bars"
+        series={[
+          { label: "Answered", values: of(({ calls, failedCalls }) => Number(calls - failedCalls)), tone: "accent" },
+          { label: "Failed", values: of(({ failedCalls }) => Number(failedCalls)), tone: "bad" },
+        ]}
+        write={count}
+        axis={short}
+      />
+    </div>
+  );
+}
+
+interface MoneyProps {
+  usage: GetServiceUsageResponse;
+  of: (read: (figures: ServiceFigures) => number) => number[];
+  common: Pick<ChartProps, "at" | "runs" | "zoom">;
+}
+
+/** Revenue and cost: in one chart if the price of a credit is known, else in two. */
+function Money({ usage: { totals, usdPerCredit }, of, common }: MoneyProps) {
+  const credits = Number(totals?.credits ?? 0);
+  const cost = totals?.costUsd ?? 0;
+  const costs = { label: "Cost of models", values: of(({ costUsd }) => costUsd), tone: "second" } as const;
+  if (usdPerCredit !== undefined) {
+    const revenue = of((point) => Number(point.credits) * usdPerCredit);
+    return (
+      <Chart
+        title="Revenue and cost"
+        summary={`${dollars(credits * usdPerCredit)} revenue, ${dollars(cost)} for models`}
+        {...common}
+        kind="lines"
+        series={[{ label: "Revenue", values: revenue, tone: "accent" }, costs]}
+        write={dollars}
+        axis={dollars}
+      />
+    );
+  }
+  return (
+    <>
+      <Chart
+        title="Revenue"
+        summary={`${roundAmount(credits)} credits`}
+        {...common}
+        kind="bars"
+        series={[{ label: "Credits", values: of((point) => Number(point.credits)), tone: "accent" }]}
+        write={roundAmount}
+        axis={short}
+      />
+      <Chart
+        title="Cost of models"
+        summary={dollars(cost)}
+        {...common}
+        kind="bars"
+        series={[costs]}
+        write={dollars}
+        axis={dollars}
+      />
+    </>
+  );
+}
+
+/** Every interval of the period; one without use has zeros. */
+function pointsOf({ startTime, endTime, points }: GetServiceUsageResponse, ms: number) {
+  const millis = (time: GetServiceUsageResponse["startTime"]) => (time ? timestampDate(time).getTime() : 0);
+  const known = new Map(points.map(({ start, figures }) => [millis(start), figures]));
+  const starts: number[] = [];
+  for (let at = millis(startTime); at < millis(endTime); at += ms) starts.push(at);
+  return {
+    at: starts.map((start) => start / 1_000),
+    of: (read: (figures: ServiceFigures) => number) =>
+      starts.map((start) => {
+        const figures = known.get(start);
+        return figures ? read(figures) : 0;
+      }),
+  };
+}
