@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { CapFigure, CapPeriod, MetricsGroupBy } from "../../../gen/chorus/v1/generation_pb.js";
+import { openPool } from "../../../src/store/pool.ts";
 import { adminOf } from "../../helpers/admin.ts";
 import { CHILD_ENV } from "../../helpers/environment.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
@@ -20,7 +21,13 @@ const MOST_MB = 100;
 
 const test = base
   .extend("env", { scope: "file" }, OFFLINE)
-  .extend("workspaceId", { scope: "file" }, async ({ database: { pool }, serviceOfFile: _ }) => {
+  /** Statements over a million requests may take minutes. */
+  .extend("pool", { scope: "file" }, ({ database: { url } }, { onCleanup }) => {
+    const pool = openPool(url, { max: 2, timeoutMs: 600_000 });
+    onCleanup(() => pool.end());
+    return pool;
+  })
+  .extend("workspaceId", { scope: "file" }, async ({ pool, serviceOfFile: _ }) => {
     const [row] = await pool.query<{ id: string }>("select id from workspaces where name = 'default'");
     assert.ok(row);
     await fillYear(pool, row.id, REQUESTS);
@@ -29,7 +36,7 @@ const test = base
 
 test("exports a year of a million requests in bounded memory; its rows agree with the ledger", async ({
   annotate,
-  database: { pool },
+  pool,
   service,
   workspaceId,
 }) => {
@@ -60,11 +67,7 @@ test("exports a year of a million requests in bounded memory; its rows agree wit
   assert.equal(ledger.charges + failed, BigInt(REQUESTS));
 });
 
-test("lists the top of a million users, and compares them with a cap", async ({
-  annotate,
-  database: { pool },
-  workspaceId,
-}) => {
+test("lists the top of a million users, and compares them with a cap", async ({ annotate, pool, workspaceId }) => {
   const { usage, caps, alerts } = adminOf(pool);
   const to = Date.now();
   const list = (days: number, pageToken = "", search = "") =>

@@ -23,7 +23,7 @@ export async function fillYear(pool: Pool, workspaceId: string, requests: number
       `insert into settlement_log
        select $1, '', 0, 0, 0, 0, 0, 0, 0, json_agg(json_build_object(
          'id', 'gen_' || i, 'request_id', 'req_' || i, 'key_id', 'key_' || i % 7, 'streamed', false, 'shape', 'text',
-         'created_at', to_timestamp($2 + ($3 - $2) * i / $4), 'effort', 'auto', 'level', 'low',
+         'created_at', to_timestamp($2::float8 + ($3::float8 - $2) * i / $4), 'effort', 'auto', 'level', 'low',
          'input_tokens', 200 + i % 801, 'output_tokens', 50 + i % 307, 'cached_tokens', i % 101,
          'credits_micro', case when i % 50 = 0 then 0 else 900 + i * 7919 % 20011 end,
          'outcome', case when i % 50 = 0 then 'upstream_failed' else 'ok' end, 'finish_reason', 'stop',
