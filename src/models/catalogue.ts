@@ -142,6 +142,7 @@ export function createCatalogue(
     loads.push(() => ({
       ...{ model: entry.name, tier: entry.tier, vendor: entry.vendor },
       ...(entry.vendor === "offline" ? { running: 0, waiting: 0 } : limit.size),
+      isDisabled: on.disabled?.().has(entry.name) ?? false,
       ...{ isOpen: !breaker.isClosed, failedShare: breaker.failedShare },
       ...{ firstTextMs: latency.quantiles(), served: served.last(entry), failure: failures.last(entry) },
     }));

@@ -118,6 +118,11 @@ function watchStates({ watchGauge }: Metrics, load: Parameters<Telemetry["watchM
   watchGauge(["chorus_model_circuit_open", open, "model", "tier", "vendor"], (write) => {
     for (const { model, tier, vendor, isOpen } of load()) write({ model, tier, vendor }, Number(isOpen));
   });
+  const disabled = "1 while an operator has disabled a model, else 0.";
+  const writeDisabled = (write: (labels: { model: string }, value: number) => void) => {
+    for (const { model, isDisabled } of load()) write({ model }, Number(isDisabled));
+  };
+  watchGauge(["chorus_model_disabled", disabled, "model"], writeDisabled, "average");
   const share = "Share of the requests of the last 30 to 60 seconds for which a model failed, 0 to 1.";
   const writeShares = (write: (labels: { model: string }, value: number) => void) => {
     for (const { model, failedShare } of load()) write({ model }, failedShare);

@@ -43,6 +43,9 @@ test("no request calls a disabled model on any replica, also after a restart", a
 
   const [, row] = (await operations.listModels({})).models;
   assert.equal(row?.health, ModelHealth.DISABLED);
+  const metrics = await (await fetch(`${other.rpcUrl}/metrics`)).text();
+  assert.match(metrics, /^chorus_model_disabled\{model="openai-strong"\} 1$/m);
+  assert.match(metrics, /^chorus_model_disabled\{model="openai-fast"\} 0$/m);
   assert.equal(row?.disabled?.reason, "answers nonsense");
   assert.match(row?.disabled?.actorId ?? "", /^tok_/);
   assert.ok(row?.disabled?.at);

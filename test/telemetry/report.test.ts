@@ -18,8 +18,8 @@ function open() {
   const telemetry = createTelemetry();
   const state = { tier: "fast", vendor: "openai", running: 2, waiting: 1, limit: 8, failedShare: 0.25 } as const;
   telemetry.watchModels(() => [
-    { ...state, model: "m", isOpen: true, firstTextMs: { p50: 200, p95: 900 } },
-    { ...state, model: "unused", isOpen: false },
+    { ...state, model: "m", isOpen: true, isDisabled: false, firstTextMs: { p50: 200, p95: 900 } },
+    { ...state, model: "unused", isOpen: false, isDisabled: false },
   ]);
   const reporter = new Reporter();
   return { telemetry, report: async (now: number) => reporter.report(await telemetry.snapshot(), now, []) };

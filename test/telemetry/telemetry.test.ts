@@ -45,10 +45,18 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.requestShed("journal");
   telemetry.modelCallRefused("m", "full");
   const firstTextMs = { p50: 200, p95: 900 };
-  const state = { model: "m", tier: "fast", vendor: "openai", isOpen: true, failedShare: 0.5, firstTextMs } as const;
+  const state = { model: "m", tier: "fast", vendor: "openai", isOpen: true, isDisabled: false } as const;
   telemetry.watchModels(() => [
     {
-      ...{ ...state, limit: 5, running: 1, waiting: 0, served: { version: "m-1", isExpected: true } },
+      ...{
+        ...state,
+        failedShare: 0.5,
+        firstTextMs,
+        limit: 5,
+        running: 1,
+        waiting: 0,
+        served: { version: "m-1", isExpected: true },
+      },
       failure: { count: 1, at: 0, status: 401, needsOperator: true },
     },
   ]);
@@ -236,5 +244,5 @@ test("a figure that cannot be read is counted, and the others are shown", async 
   assert.equal(await figure(telemetry, 'chorus_body_bytes{transport="rpc"}'), 7);
   telemetry.watchLog(() => 5);
   assert.equal(await figure(telemetry, "chorus_log_lines_dropped_total"), 5);
-  assert.equal(telemetry.errors.counts.metric, 19);
+  assert.equal(telemetry.errors.counts.metric, 21);
 });

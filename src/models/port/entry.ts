@@ -78,6 +78,8 @@ export interface ModelState {
   waiting: number;
   /** Whether the circuit breaker stops calls. */
   isOpen: boolean;
+  /** Whether an operator has disabled it. */
+  isDisabled: boolean;
   /** Share of its latest requests that failed, 0 to 1. */
   failedShare: number;
   /** Time to first text of its last calls, in milliseconds. Undefined before the first. */
