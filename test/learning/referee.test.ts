@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { DailyBudget } from "../../src/learning/budget.ts";
 import { gradePrompt, verdictOf } from "../../src/learning/grade-prompt.ts";
-import { refereeProblem } from "../../src/learning/referee.ts";
+import { GRADE_ENDS, refereeProblem } from "../../src/learning/referee.ts";
 import type { Member } from "../../src/models/catalogue.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
@@ -176,7 +176,13 @@ test("grades on several services at once within one budget, and charges callers 
   const asked = 6;
   await Promise.all(services.flatMap((on) => Array.from({ length: asked }, () => ask(panel, on))));
   const all = services.length * (1 + asked);
-  await until(async () => (await total("graded")) + (await total("over_budget")) === all);
+  const ends = async () => {
+    const entries = GRADE_ENDS.map(async (end) => [end, await total(end)] as const);
+    return Object.fromEntries(await Promise.all(entries)) as Record<(typeof GRADE_ENDS)[number], number>;
+  };
+  await until(async () => Object.values(await ends()).reduce((sum, n) => sum + n) === all);
+  const { graded: _, over_budget: __, ...others } = await ends();
+  assert.deepEqual(others, { unclear: 0, failed: 0, dropped: 0 });
   const verdicts = await total("graded");
   assert.ok(verdicts >= 4, `${verdicts}`);
   assert.equal(grading(), verdicts, "no call without a reservation");
