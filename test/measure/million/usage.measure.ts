@@ -10,6 +10,7 @@ import { openPool } from "../../../src/store/pool.ts";
 import { adminOf } from "../../helpers/admin.ts";
 import { CHILD_ENV } from "../../helpers/environment.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
+import { OWN_PROCESS } from "../../helpers/program.ts";
 import type { TestService } from "../../helpers/service.ts";
 import { fillYear, YEAR_MS } from "./year.ts";
 
@@ -20,7 +21,7 @@ const CLI = resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const MOST_MB = 100;
 
 const test = base
-  .extend("env", { scope: "file" }, OFFLINE)
+  .extend("env", { scope: "file" }, { ...OFFLINE, ...OWN_PROCESS })
   /** Statements over a million requests may take minutes. */
   .extend("pool", { scope: "file" }, ({ database: { url } }, { onCleanup }) => {
     const pool = openPool(url, { max: 2, timeoutMs: 600_000 });
