@@ -1,6 +1,9 @@
-// Installs missing packages before npm start, npm test and the command line. Must run on any version of Node.
-const { copyFileSync, readFileSync } = require("node:fs");
+// Installs missing packages before npm start, npm test and the command line. With the parameter `pages`, it also builds
+// the console and the reference again if their sources are newer, as after an update that needs no other packages. Must
+// run on any version of Node.
+const { copyFileSync, existsSync, readdirSync, readFileSync, statSync } = require("node:fs");
 const { spawnSync } = require("node:child_process");
+const { join } = require("node:path");
 
 const LOCK = "package-lock.json";
 /** Copy of the lock file from which node_modules was installed. After npm ci, tools/prepare.cjs writes it. */
@@ -20,4 +23,27 @@ if (text(INSTALLED) !== text(LOCK)) {
   const { status } = spawnSync("npm ci", { shell: true, stdio: ["ignore", 2, 2], env });
   if (status !== 0) process.exit(status ?? 1);
   copyFileSync(LOCK, INSTALLED);
+}
+
+/** What the pages are built from: files, and folders with all that they contain. */
+const SOURCES = ["console/index.html", "console/operator.html", "console/public", "console/src", "docs", "gen"].concat(
+  "src/contract",
+  "tools/reference",
+);
+const PAGE = "console/dist/index.html";
+
+/** Time of the last change, in milliseconds since 1970. */
+function changedAt(path) {
+  const stats = statSync(path);
+  if (!stats.isDirectory()) return stats.mtimeMs;
+  return Math.max(stats.mtimeMs, ...readdirSync(path).map((name) => changedAt(join(path, name))));
+}
+
+if (process.argv[2] === "pages" && existsSync("node_modules/vite") && existsSync(PAGE)) {
+  const builtAt = statSync(PAGE).mtimeMs;
+  if (SOURCES.some((path) => changedAt(path) > builtAt)) {
+    process.stderr.write("Building the console again, because its sources have changed.\n");
+    const { status } = spawnSync("npm run --silent build", { shell: true, stdio: ["ignore", 2, 2] });
+    if (status !== 0) process.stderr.write("It could not be built. The pages of the last build are served.\n");
+  }
 }
