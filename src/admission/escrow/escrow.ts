@@ -55,7 +55,7 @@ export class Escrow {
   /** Whether something that was admitted is not known to the database, and is on its way there. */
   isReporting(workspace: string): boolean {
     const grant = this.grants.get(workspace);
-    return grant !== undefined && (grant.flight !== undefined || grant.mustReport);
+    return grant !== undefined && (grant.flight !== undefined || grant.mustReport || grant.shares.isBehind);
   }
 
   handle(event: Event, now: number): Command[] {

@@ -128,7 +128,7 @@ export class Grant {
     if (this.posts.length > 0 || this.asks.some(({ retryAt }) => retryAt <= now)) return true;
     if (this.mustReport && this.used.requests > 0) return true;
     if (this.number === 0) return false;
-    if (this.#freed.length > 0 || this.shares.mustReturn) return true;
+    if (this.#freed.length > 0 || this.shares.mustReturn || this.shares.isBehind) return true;
     if (now - this.#lowSince >= REFILL_MS) return true;
     const hasPart = (isCounted: (size: number) => boolean) => Object.values(this.free.parts).some(isCounted);
     if (this.mustReturn) return this.running.size === 0 || hasPart((size) => size > 0);
@@ -185,7 +185,7 @@ export class Grant {
         n: isAppend || isQuiet ? 0 : this.#missing(demand),
         ...{ credit: demand.credit, input: demand.input, output: demand.output },
       },
-      close: isQuiet && asks.length === 0 && this.posts.length === 0 && this.running.size === 0,
+      close: isQuiet && asks.length + this.posts.length + this.running.size === 0 && !this.shares.isBehind,
       mode,
     };
     this.used = { requests: 0, input: 0 };

@@ -5,8 +5,14 @@ import { HALF_FULL, Share } from "./share.ts";
 /** Largest number of subjects that a replica observes. Requests of others ask the database. About 25 MB. */
 const MAX_SHARES = 20_000;
 
-/** Largest number of subjects whose unused headroom one item returns. */
-const MAX_RETURNED = 256;
+/**
+ * Largest number of subjects of which one item says what was used, without those of its settlements. After a time
+ * without an answer of the database, there can be thousands.
+ */
+const MAX_REPORTED = 1_024;
+
+/** Largest number of subjects whose unused headroom one item returns, and for which it takes some in advance. */
+const MAX_CHANGED = 256;
 
 /** Time between two searches for headroom that is not used, in milliseconds. */
 const SWEEP_MS = 1_000;
@@ -22,6 +28,8 @@ export class Shares {
   readonly #observed: Observed;
   /** Those of which something was admitted, or has ended, since the last item. */
   readonly #used = new Set<Share>();
+  /** Those of `#used` were too many for the last item. */
+  #isBehind = false;
   /** Those that return what they do not use. */
   readonly #returning = new Set<Share>();
   #sweptAt = Number.NEGATIVE_INFINITY;
@@ -37,6 +45,11 @@ export class Shares {
   /** Whether unused headroom is to be returned. */
   get mustReturn(): boolean {
     return this.#returning.size > 0;
+  }
+
+  /** Whether the last item has left out what subjects have used, so that another one has to follow. */
+  get isBehind(): boolean {
+    return this.#isBehind;
   }
 
   /** Whether all subjects of a request have headroom for it. */
@@ -102,10 +115,9 @@ export class Shares {
     if (share) this.#return(share, now);
   }
 
-  /** Whether a subject will soon have too little headroom for what is expected of it. */
+  /** Whether a subject of the next item will soon have too little headroom for what is expected of it. */
   isLow(now: number): boolean {
-    for (const share of this.#used) if (share.isLow(now)) return true;
-    return false;
+    return firstOf(this.#used, MAX_REPORTED).some((share) => share.isLow(now));
   }
 
   /**
@@ -124,22 +136,19 @@ export class Shares {
   ): SubjectReport[] {
     this.posting(posts, true);
     const reports = new Map<Share, SubjectReport>();
-    const used = new Set(this.#used);
+    const used = this.#takeUsed(posts);
     const low = mode === "append" || isQuiet ? [] : [...used].filter((share) => share.isLow(now, HALF_FULL));
     for (const share of used) reports.set(share, share.report());
-    this.#used.clear();
+    this.#isBehind = this.#used.size > 0;
     if (mode === "append") return [...reports.values()];
-    for (const share of this.#returnedFor(asks, now)) {
-      reports.set(share, share.return(reports.get(share), now, !isQuiet));
+    const returned = (share: Share, canReserve: boolean) => {
+      if (this.#used.delete(share)) used.add(share);
+      if (!reports.get(share)?.returns) reports.set(share, share.return(reports.get(share), now, canReserve));
       this.#returning.delete(share);
-    }
-    let n = 0;
-    for (const share of this.#returning) {
-      if (++n > MAX_RETURNED) break;
-      if (!reports.get(share)?.returns) reports.set(share, share.return(reports.get(share), now, false));
-      this.#returning.delete(share);
-    }
-    for (const share of low) {
+    };
+    for (const share of this.#returnedFor(asks, now)) returned(share, !isQuiet);
+    for (const share of firstOf(this.#returning, MAX_CHANGED)) returned(share, false);
+    for (const share of low.slice(0, MAX_CHANGED)) {
       const report = reports.get(share);
       if (report && !report.returns) share.refill(report, now);
     }
@@ -176,6 +185,7 @@ export class Shares {
   clear(): void {
     this.#observed.count -= this.#shares.size;
     for (const all of [this.#shares, this.#used, this.#returning]) all.clear();
+    this.#isBehind = false;
   }
 
   /** Now and then, returns what is idle, and forgets subjects of which nothing is reserved. */
@@ -197,6 +207,22 @@ export class Shares {
     if (share.mustReturn) this.#returning.add(share);
   }
 
+  /** Takes those of which the next item says what was used: the subjects of its settlements, and the first others. */
+  #takeUsed(posts: readonly Post[]): Set<Share> {
+    const taken = new Set<Share>();
+    for (const { shared = [] } of posts)
+      for (const subject of shared) {
+        const share = this.#shares.get(subject);
+        if (share && this.#used.has(share)) taken.add(share);
+      }
+    for (const share of this.#used) {
+      if (taken.size >= MAX_REPORTED) break;
+      taken.add(share);
+    }
+    for (const share of taken) this.#used.delete(share);
+    return taken;
+  }
+
   #returnedFor(asks: readonly QueuedAsk[], now: number): Set<Share> {
     const found = new Set<Share>();
     for (const ask of asks)
@@ -215,4 +241,9 @@ export class Shares {
     this.#observed.count += 1;
     return share;
   }
+}
+
+/** The first members of a set, as a list. */
+function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
+  return all.size <= most ? [...all] : [...all.values().take(most)];
 }

@@ -237,6 +237,31 @@ test("returns the headroom of at most 256 subjects with one item", () => {
   assert.equal(shares.mustReturn, false);
 });
 
+test("says of at most 1,024 subjects what was used, first of those with settlements, and of the others next", () => {
+  const subjects = Array.from({ length: 2_000 }, (_, i) => `user:${i}`);
+  const shares = sharesOf(subjects, 3);
+  for (const subject of subjects)
+    for (let i = 0; i < 3; i++) {
+      shares.admitted(asked(subject), 0);
+      shares.take(asked(subject));
+    }
+  assert.equal(shares.isBehind, false);
+  const first = shares.report("exchange", [], [postOf("user:1999", 1)], 0, false);
+  assert.deepEqual([first.length, first[0]?.subject, shares.isBehind], [1_024, "user:1999", true]);
+  // Headroom in advance takes the database longer.
+  assert.equal(first.filter(({ spare }) => spare).length, 256);
+  // One that returns says what it has used, and not once more.
+  shares.callBack(0, "user:1500");
+  const second = shares.report("exchange", [], [], 0, false);
+  assert.equal(shares.isBehind, false);
+  const said = [...first, ...second];
+  assert.deepEqual(new Set(said.map(({ subject }) => subject)).size, said.length);
+  assert.equal(
+    said.reduce((sum, { used }) => sum + used.requests, 0),
+    6_000,
+  );
+});
+
 test("takes more for subjects of which little is left, if one of those that were used needs it", () => {
   const shares = sharesOf(["user:a", "user:b", "user:c"], 4);
   for (const subject of ["user:a", "user:b"])
