@@ -92,6 +92,19 @@ describe.skipIf(skipReason !== undefined)("the page of a run", () => {
     assert.match(await page.locator(".details").innerText(), /Charged\s+[.\d]+ credits/);
   });
 
+  test("is found by the identifier of the answer", async ({ scene }) => {
+    const page = await scene("/console/activity");
+    const find = page.getByRole("searchbox", { name: "Open a request by its identifier" });
+    await find.fill("req_1");
+    await find.press("Enter");
+    assert.match(page.url(), /\/console\/activity$/, "the browser says what is expected");
+    const id = `gen_${"0a".repeat(16)}`;
+    await find.fill(` ${id} `);
+    await find.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Run" }).waitFor();
+    assert.ok(page.url().endsWith(`/console/runs/${id}`));
+  });
+
   test("offers code that sends a request of the same kind", async ({ scene }) => {
     const run = runOf(false);
     const page = await scene("/console/runs/gen_1", answering(run));

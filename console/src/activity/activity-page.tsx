@@ -8,7 +8,6 @@ import { PeriodPicker, periodOf } from "../parts/period.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { exportGenerations, type Filter } from "./find.ts";
 import { GenerationList } from "./generation-list.tsx";
-import { RunningList } from "./running-list.tsx";
 
 const OUTCOMES = [
   ["", "Any outcome"],
@@ -59,7 +58,6 @@ export function ActivityPage() {
         <Choice label="Outcome" value={filter.outcome} options={OUTCOMES} change={(outcome) => narrow({ outcome })} />
         <Choice label="Level" value={filter.level} options={LEVELS} change={(level) => narrow({ level })} />
       </div>
-      <RunningList filter={filter} />
       <GenerationList
         key={JSON.stringify([period.key, { ...filter, period: undefined }])}
         filter={filter}

@@ -10,8 +10,10 @@ import { Icon } from "../parts/icon.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { narrow } from "../route.ts";
 import { type Filter, type Found, find } from "./find.ts";
+import { FindRun } from "./find-run.tsx";
 import { GenerationDrawer } from "./generation-drawer.tsx";
 import { GenerationTable } from "./generation-table.tsx";
+import { RunningList } from "./running-list.tsx";
 
 const NOTHING: Found = { generations: [], next: "", searchedTo: undefined };
 const PAGE = 100;
@@ -36,8 +38,23 @@ export function GenerationList({ filter, opened, onFound }: Props) {
   const isEmpty = found?.generations.length === 0;
   const open = found?.generations.find(({ id }) => id === opened);
   return (
-    <div aria-busy={busy && !isLive}>
+    <div class="pending" aria-busy={busy && !isLive}>
+      <div class="toolbar">
+        <FindRun />
+        <button type="button" class="small" disabled={busy} onClick={() => load(NOTHING)}>
+          <Icon of={RefreshCw} />
+          Refresh
+        </button>
+        {filter.period.to === undefined && (
+          <button type="button" class="small" aria-pressed={isLive} onClick={() => setIsLive(!isLive)}>
+            <Icon of={Radio} />
+            {isLive ? "Stop live" : "Live"}
+          </button>
+        )}
+        {isLive && <span role="status">New requests appear at the top.</span>}
+      </div>
       {error !== undefined && <FailureNote error={error} retry={() => load(found ?? NOTHING)} />}
+      <RunningList filter={filter} />
       <Card flush>
         {!found && error === undefined && <Skeleton tall="30rem" />}
         {found && found.generations.length > 0 && (
@@ -48,25 +65,14 @@ export function GenerationList({ filter, opened, onFound }: Props) {
             <p>Choose a longer period or fewer filters.</p>
           </Empty>
         )}
-        <div class="table-foot">
-          {found?.next && (
+        {found?.next && (
+          <div class="table-foot">
             <button type="button" class="small" disabled={busy} onClick={() => load(found)}>
               {isEmpty ? "Search further back" : "Show more"}
             </button>
-          )}
-          <button type="button" class="small" disabled={busy} onClick={() => load(NOTHING)}>
-            <Icon of={RefreshCw} />
-            Refresh
-          </button>
-          {filter.period.to === undefined && (
-            <button type="button" class="small" aria-pressed={isLive} onClick={() => setIsLive(!isLive)}>
-              <Icon of={Radio} />
-              {isLive ? "Stop live" : "Live"}
-            </button>
-          )}
-          {isLive && <span role="status">New requests appear at the top.</span>}
-          {found?.next && found.searchedTo && <span>Searched back to {timeText(found.searchedTo)}.</span>}
-        </div>
+            {found.searchedTo && <span>Searched back to {timeText(found.searchedTo)}.</span>}
+          </div>
+        )}
       </Card>
       {open && <GenerationDrawer generation={open} close={() => narrow({ request: undefined })} />}
     </div>
