@@ -83,8 +83,9 @@ begin
       cached_tokens = old.cached_tokens + excluded.cached_tokens,
       credits_micro = old.credits_micro + excluded.credits_micro
   ), freed as (
-    delete from subject_holds h using settled s
-      where h.workspace_id = any (ws) and h.workspace_id = s.workspace_id and h.request_id = s.request_id
+    -- By hash, too: there is a row for each request that runs under a cap.
+    delete from subject_holds h where h.workspace_id = any (ws)
+      and ((h.workspace_id, h.request_id) in (select s.workspace_id, s.request_id from settled s)) is true
   ), of_subject as materialized (
     -- What the items have said about the headroom of each subject.
     select e.workspace_id, e.replica, x.subject, sum(x.credits)::bigint as charged, sum(x.output)::bigint as output,
