@@ -45,6 +45,14 @@ test("runs each migration once when several replicas start at the same time on a
   await migrate(pool);
 });
 
+test("each migration has a number of its own, without gaps", () => {
+  const numbers = readdirSync(join(STORE, "migrations")).map((name) => Number(name.slice(0, 6)));
+  assert.deepEqual(
+    numbers.toSorted((a, b) => a - b),
+    numbers.map((_, i) => i + 1),
+  );
+});
+
 /** Of headroom of subjects. */
 const SUBJECT_GRANTS = ["000027_subject_grants", "000029_subject_grants_key"];
 
