@@ -174,8 +174,8 @@ export class Grants {
 
   /** Returns unused headroom of a subject. @param of message of the channel */
   callBackSubject(of: string): void {
-    const [workspace = ""] = of.split(" ", 1);
-    this.#tell({ type: "callBack", workspace, subject: of.slice(workspace.length + 1) });
+    const space = of.indexOf(" ");
+    this.#tell({ type: "callBack", workspace: of.slice(0, space), subject: of.slice(space + 1) });
   }
 
   /** Tells the database what the requests of a workspace use. Resolves when it knows, or is unavailable. */

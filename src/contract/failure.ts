@@ -201,13 +201,13 @@ export type FailureKind = keyof typeof FAILURES;
 
 export interface FailureInit {
   /** Says what happened and what to do, for the caller. Must not quote the cause. Default: the table's message. */
-  message?: string;
+  message?: string | undefined;
   /** Path of the invalid field, such as `messages[3].role`. */
   field?: string;
   /** Name of the limit that was reached, such as `requests_per_minute`. */
-  limit?: string;
+  limit?: string | undefined;
   /** Milliseconds after which the same request may succeed. Default: the table's. */
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   /** Whether the same request fails until the operator acts. Default false. */
   needsOperator?: boolean;
   /** For the service's log only; never sent to the caller. */

@@ -65,7 +65,7 @@ async function exchange(
   return row?.replies ?? {};
 }
 
-/** An item of `exchange()`. JSON writes Infinity as null. */
+/** An item of `exchange()`. JSON writes Infinity as null, and nothing for undefined. */
 function itemOf(item: Item): object {
   const { workspace, seq, grant, after, minute, keep, held, used, asks, posts, freed, spare, close } = item;
   return {
@@ -89,13 +89,14 @@ function itemOf(item: Item): object {
 }
 
 /** What an item says of one subject. */
-interface SubjectRow extends Partial<ReturnType<typeof rowOfReport>> {
+interface SubjectRow {
   credits: number;
   output: number;
+  [of: string]: unknown;
 }
 
 /** What an item says of subjects, with what its posts charge to their headroom. */
-function subjectsOf({ subjects = [], posts }: Item): { subjects?: object[] } {
+function subjectsOf({ subjects = [], posts }: Item): { subjects: object[] | undefined } {
   const found = new Map<string, SubjectRow>();
   for (const report of subjects) found.set(report.subject, { ...rowOfReport(report), credits: 0, output: 0 });
   for (const { shared = [], charge, output, admittedBy } of posts) {
@@ -108,7 +109,7 @@ function subjectsOf({ subjects = [], posts }: Item): { subjects?: object[] } {
       found.set(subject, row);
     }
   }
-  return found.size > 0 ? { subjects: [...found.values()] } : {};
+  return { subjects: found.size > 0 ? [...found.values()] : undefined };
 }
 
 function rowOfReport({ subject, used, held, returns, spare }: SubjectReport) {
@@ -118,14 +119,10 @@ function rowOfReport({ subject, used, held, returns, spare }: SubjectReport) {
     input: used.input,
     held: held.credit,
     running: held.running,
-    ...(returns ? { returns } : {}),
-    ...(spare
-      ? {
-          n: spare.n,
-          ...{ size_credit: spare.credit, size_input: spare.input, size_output: spare.output },
-          ...(spare.minute === undefined ? {} : { minute: spare.minute }),
-        }
-      : {}),
+    returns,
+    n: spare?.n,
+    ...{ size_credit: spare?.credit, size_input: spare?.input, size_output: spare?.output },
+    minute: spare?.minute,
   };
 }
 
@@ -135,7 +132,7 @@ function postOf({ requestId, charge, output, row, admittedBy }: Post): Record<st
     request_id: requestId,
     credits_micro: charge,
     output_tokens: output,
-    ...(admittedBy === undefined ? {} : { admitted_by: admittedBy }),
+    admitted_by: admittedBy,
   };
 }
 
@@ -176,14 +173,12 @@ function replyOf(reply: RowReply): Reply {
   if (reply.state !== "done") return reply;
   const extra = headroomOf({ ...reply.extra, credit: reply.extra.credit ?? 0 });
   const charges = Object.fromEntries(Object.entries(reply.charges).map(([id, charge]) => [id, Number(charge)]));
-  const { subjects, ...rest } = reply;
-  if (!subjects) return { ...rest, extra, charges };
-  const granted = subjects.map(({ subject, extra, ms_left: msLeft }) => ({
+  const subjects = reply.subjects?.map(({ subject, extra, ms_left: msLeft }) => ({
     subject,
     extra: headroomOf(extra),
     msLeft: Number(msLeft),
   }));
-  return { ...rest, extra, charges, subjects: granted };
+  return { ...reply, extra, charges, subjects };
 }
 
 function headroomOf(row: RowHeadroom): Headroom {

@@ -13,12 +13,7 @@ export interface Refusal {
 
 /** Turns a refusal into the failure that the caller gets. */
 export function refusalFailure({ refusal: kind, limit, retry_ms, never = false }: Refusal): Failure {
-  const message = messageOf(kind, limit, never);
-  return new Failure(kind, {
-    ...(message === undefined ? {} : { message }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(retry_ms === undefined ? {} : { retryAfterMs: retry_ms }),
-  });
+  return new Failure(kind, { message: messageOf(kind, limit, never), limit, retryAfterMs: retry_ms });
 }
 
 /** @returns undefined where the default message of the failure says enough */
