@@ -173,12 +173,13 @@ function replyOf(reply: RowReply): Reply {
   if (reply.state !== "done") return reply;
   const extra = headroomOf({ ...reply.extra, credit: reply.extra.credit ?? 0 });
   const charges = Object.fromEntries(Object.entries(reply.charges).map(([id, charge]) => [id, Number(charge)]));
-  const subjects = reply.subjects?.map(({ subject, extra, ms_left: msLeft }) => ({
+  const { subjects: rows, ...rest } = reply;
+  const subjects = rows?.map(({ subject, extra, ms_left: msLeft }) => ({
     subject,
     extra: headroomOf(extra),
     msLeft: Number(msLeft),
   }));
-  return { ...reply, extra, charges, subjects };
+  return { ...rest, extra, charges, ...(subjects && { subjects }) };
 }
 
 function headroomOf(row: RowHeadroom): Headroom {
