@@ -65,15 +65,18 @@ export function startReports(
        on conflict (replica) do update set at = excluded.at, report = excluded.report`,
       [replica, JSON.stringify({ ...report, ...process })],
     );
-    await hours.add(callsOf(snapshot));
+    await addCalls();
+  }
+
+  async function addCalls(): Promise<void> {
+    await hours.add(callsOf(await telemetry.snapshot()));
   }
 
   return {
     soon: reports.soon,
     async stop() {
       await reports.stop();
-      const last = await telemetry.snapshot();
-      await hours.add(callsOf(last)).catch(() => undefined);
+      await addCalls().catch(() => undefined);
       await pool.query("delete from replica_reports where replica = $1", [replica]).catch(() => undefined);
     },
   };

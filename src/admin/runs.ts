@@ -72,14 +72,10 @@ async function findEnded({ pool, runs }: RunParts, workspaceId: string, id: stri
   return row;
 }
 
-/** No request runs for longer, in milliseconds. */
-const LONGEST_MS = 3_600_000;
-
 /** Finds a request that has ended, or one that runs, whose `outcome` is empty. @throws Failure `unknown_entity` */
 async function findRun(parts: RunParts, workspaceId: string, id: string): Promise<RunRow> {
   const ended = await findEnded(parts, workspaceId, id);
   if (ended) return ended;
-  if (Date.now() - (timeOfGeneration(id) ?? 0) > LONGEST_MS) throw unknown();
   const running = await parts.runs.running.find(workspaceId, id);
   if (running) {
     const [row] = await rowsOf(parts.pool, workspaceId, [running]);

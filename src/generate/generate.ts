@@ -77,7 +77,7 @@ export interface GenerationParts {
   /** Grades drafts that disagree; undefined: none does. */
   referee?: Referee | undefined;
   /** Shows how answers are made, and keeps how they were made; undefined: nothing does. */
-  runs?: Pick<RunKeeper, "begin" | "keep"> | undefined;
+  runs?: Pick<RunKeeper, "begin" | "end" | "keep"> | undefined;
   rates: Config["rates"];
 }
 
@@ -180,6 +180,7 @@ async function* generate(
   } catch (error) {
     throw visibleError(error);
   } finally {
+    parts.runs?.end(context.facts.generationId);
     running[Symbol.dispose]();
   }
 }

@@ -48,9 +48,14 @@ export class RunKeeper {
     this.#perDay = perDay;
   }
 
-  /** Shows a request until it is kept. */
+  /** Shows a request until it is kept, or has ended. */
   begin(id: string, look: Look): void {
     this.running.set(id, look);
+  }
+
+  /** Ends what was begun, also if nothing is kept. @param id undefined: nothing was begun */
+  end(id: string | undefined): void {
+    if (id !== undefined) this.running.delete(id);
   }
 
   /** Keeps what a request of a workspace leaves. It never waits and never throws. */

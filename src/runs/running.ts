@@ -48,12 +48,15 @@ export interface RunningRequests {
   find(workspaceId: string, id: string): Promise<RunningRequest | undefined>;
 }
 
-interface Question {
-  /** Who asks. */
-  readonly from: string;
+interface Wanted {
   readonly workspaceId: string;
   /** Undefined: all of the workspace. */
   readonly id?: string;
+}
+
+interface Question extends Wanted {
+  /** Who asks. */
+  readonly from: string;
 }
 
 interface Reply {
@@ -78,18 +81,18 @@ export function findRunning(
     notifications.notify(channel, JSON.stringify(message)).catch(() => undefined);
 
   notifications.listen(CHANNEL.ask, (payload) => {
-    const question = JSON.parse(payload) as Question;
-    if (waiting.has(question.from)) return;
-    const requests = find(here, question);
-    if (requests.length > 0) void send(CHANNEL.reply, { to: question.from, requests });
+    const { from = "", workspaceId = "", ...rest } = messageOf<Question>(payload);
+    if (waiting.has(from)) return;
+    const requests = find(here, { workspaceId, ...rest });
+    if (requests.length > 0) void send(CHANNEL.reply, { to: from, requests });
   });
   notifications.listen(CHANNEL.reply, (payload) => {
-    const { to, requests } = JSON.parse(payload) as Reply;
+    const { to = "", requests = [] } = messageOf<Reply>(payload);
     waiting.get(to)?.(requests);
   });
 
-  async function ask(question: Omit<Question, "from">): Promise<RunningRequest[]> {
-    const own = find(here, { from: "", ...question });
+  async function ask(question: Wanted): Promise<RunningRequest[]> {
+    const own = find(here, question);
     if ((question.id !== undefined && own.length > 0) || !(await hasOthers())) return own;
     const { promise, resolve } = Promise.withResolvers<void>();
     const from = randomHex();
@@ -119,8 +122,17 @@ export function findRunning(
   };
 }
 
+/** Reads a message. Any role of the database can send one, so it may be anything. */
+function messageOf<M extends object>(payload: string): Partial<M> {
+  try {
+    return Object(JSON.parse(payload)) as Partial<M>;
+  } catch {
+    return {};
+  }
+}
+
 /** The requests of this process that answer a question, as many as fit into a message. */
-function find(here: ReadonlyMap<string, Look>, { workspaceId, id }: Question): RunningRequest[] {
+function find(here: ReadonlyMap<string, Look>, { workspaceId, id }: Wanted): RunningRequest[] {
   if (id !== undefined) {
     const one = here.get(id);
     if (one?.workspaceId !== workspaceId) return [];

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
 import { ActivityService, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { StepKind } from "../../gen/chorus/v1/generation_pb.js";
+import { newGenerationId } from "../../src/contract/generation-id.ts";
+import { adminOf } from "../helpers/admin.ts";
 import { runCli } from "../helpers/cli.ts";
+import { testDatabase } from "../helpers/database.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { rpcFailure, transportWith } from "../helpers/rpc.ts";
 import { startService, type TestService } from "../helpers/service.ts";
@@ -67,4 +70,30 @@ test("shows no request of another workspace", async ({ service, hanging: _ }) =>
   assert.deepEqual((await activity.listRunning({ workspace: "other" })).generations, []);
   const failure = await rpcFailure(activity.getRun({ workspace: "other", id: listed.id }));
   assert.equal(failure.code, "NotFound");
+});
+
+test("shows a developer the running requests of own keys only", async ({ t }) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("insert into workspaces (id, name) values ('ws_1', 'one')");
+  await pool.query("insert into people values ('per_1', 'i', 's', 'Ann', 'a@example.com', now())");
+  await pool.query(
+    `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, person_id)
+     values ('ws_1', 'key_own', 'a', 'ck_a', 'mine', '{}', 'per_1'),
+       ('ws_1', 'key_other', 'b', 'ck_b', '', '{}', null)`,
+  );
+  const request = { requestId: "req_1", streamed: true, shape: "text", effort: "auto", level: "low" } as const;
+  const all = ["key_own", "key_other"].map((keyId) => {
+    return { ...request, id: newGenerationId(), keyId, inputTokens: 1, latencyMs: 1 };
+  });
+  const running = { list: async () => all, find: async (_: string, id: string) => all.find((one) => one.id === id) };
+  const { activity } = adminOf(pool, { runs: { flush: async () => undefined, running } });
+  const developer = { kind: "member", id: "per_1", workspaceId: "ws_1", role: "developer" } as const;
+  const { generations } = await activity.listRunning({}, developer);
+  assert.deepEqual(
+    generations.map(({ keyId, keyName }) => [keyId, keyName]),
+    [["key_own", "mine"]],
+  );
+  const [own = assert.fail(), other = assert.fail()] = all;
+  assert.equal((await activity.getRun({ id: own.id }, developer)).running, true);
+  await assert.rejects(activity.getRun({ id: other.id }, developer), { kind: "unknown_entity" });
 });

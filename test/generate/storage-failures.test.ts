@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { testDatabase } from "../helpers/database.ts";
 import { faultEnv } from "../helpers/faults.ts";
 import { test } from "../helpers/fixtures.ts";
+import { transportWith } from "../helpers/rpc.ts";
 import { startServer } from "../helpers/server.ts";
 import { startService, type TestService } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
@@ -79,6 +82,8 @@ test("a full disk while the database is away: 503, uncharged, and the answer is 
   // The replica returns the grant of the answer that was not delivered.
   await until(async () => (await server.pool.query("select from grants")).length === 0);
   assert.deepEqual(await server.pool.query("select from generations"), []);
+  const activity = createClient(ActivityService, transportWith(service.rpcUrl, service.operatorToken));
+  assert.deepEqual((await activity.listRunning({ workspace: "default" })).generations, [], "it does not run any more");
   await until(async () => (await service.post("/v1/generate", ASK)).status === 200);
   await rm(full);
 });

@@ -44,7 +44,7 @@ function calls<S extends DescService>(service: S, admin: Admin<S>): Calls<S> {
  * The back office of a replica, without a transport, and its look-up of API keys.
  * @param options.clock milliseconds since 1970; without it, the clocks of the process and the database
  */
-export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notifications" | "oidc"> = {}) {
+export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notifications" | "oidc" | "runs"> = {}) {
   const { clock, notifications } = options;
   const authenticator = createAuthenticator(pool, clock ?? Date.now, notifications);
   const services = createAdminServices({

@@ -54,6 +54,9 @@ test("finds the requests of all processes, newest first, and only those of the w
   );
   assert.equal((await ours.find("ws_1", first))?.record?.s.length, 1);
   assert.equal(await ours.find("ws_1", third), undefined, "of another workspace");
+  for (const garbage of ["", "{", "null", "7", '{"from":1}']) {
+    for (const channel of ["running_ask", "running_reply"]) await notifications.notify(channel, garbage);
+  }
 });
 
 test("sends nothing when no other process runs, or the request is its own", async () => {
