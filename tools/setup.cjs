@@ -26,10 +26,16 @@ if (text(INSTALLED) !== text(LOCK)) {
 }
 
 /** What the pages are built from: files, and folders with all that they contain. */
-const SOURCES = ["console/index.html", "console/operator.html", "console/public", "console/src", "docs", "gen"].concat(
+const SOURCES = [
+  "console/index.html",
+  "console/operator.html",
+  "console/public",
+  "console/src",
+  "docs",
+  "gen",
   "src/contract",
   "tools/reference",
-);
+];
 const PAGE = "console/dist/index.html";
 
 /** Time of the last change, in milliseconds since 1970. */

@@ -35,6 +35,11 @@ export function columnAmount(value: string | number, decimals: 4 | 6 = 4): strin
     .replace("-", "−");
 }
 
+/** A share of 0 to 1 as a percentage with one decimal. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1).replace("-", "−")} %`;
+}
+
 /** A duration. @param ms milliseconds */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

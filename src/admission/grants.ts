@@ -9,6 +9,7 @@ import type { Command, Event } from "./escrow/events.ts";
 import type { Ask, Item, Mode, Post, Reply } from "./escrow/exchange.ts";
 import { execute, findRejected } from "./escrow/execute.ts";
 import { refusalFailure } from "./escrow/refusal.ts";
+import { MAX_ITEMS_BEHIND } from "./escrow/shares.ts";
 import type { PostJournal } from "./post-journal.ts";
 import { Poster } from "./poster.ts";
 import { type RateLimit, rateLimits } from "./rate-limits.ts";
@@ -181,9 +182,8 @@ export class Grants {
   /** Tells the database what the requests of a workspace use. Resolves when it knows, or is unavailable. */
   async report(workspace: string): Promise<void> {
     this.#tell({ type: "report", workspace });
-    // What is under way was sent before; with a statement of each mode, up to three follow each other, and up to 20
-    // more if all subjects that a replica observes were used.
-    for (let i = 0; i < 23 && this.#escrow.isReporting(workspace); i++) await this.#sent();
+    // What is under way was sent before; with a statement of each mode, up to three follow each other.
+    for (let i = 0; i < 3 + MAX_ITEMS_BEHIND && this.#escrow.isReporting(workspace); i++) await this.#sent();
   }
 
   /** Returns all grants. Settlements that still wait stay in the journal. */

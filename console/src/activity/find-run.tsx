@@ -4,7 +4,6 @@ import { go, pathOf } from "../route.ts";
 export function FindRun() {
   return (
     <form
-      class="find-run"
       onSubmit={(event) => {
         event.preventDefault();
         const id = new FormData(event.currentTarget).get("id");

@@ -5,7 +5,7 @@ import type {
   ServiceFigures,
   WorkspaceUsage,
 } from "../../../gen/chorus/admin/v1/operations_pb.js";
-import { columnAmount, count, roundAmount } from "../format.ts";
+import { columnAmount, count, percent, roundAmount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
@@ -20,7 +20,7 @@ import { Skeleton } from "../parts/skeleton.tsx";
 import { Change, Stat } from "../parts/stat.tsx";
 import { useRoute } from "../route.ts";
 import { concernsOf } from "./attention.ts";
-import { dollars, share } from "./money.ts";
+import { dollars } from "./money.ts";
 import { addressOf } from "./pages.ts";
 import { operations } from "./rpc.ts";
 import { ServiceCharts } from "./service-charts.tsx";
@@ -111,7 +111,7 @@ function Stats({ now, before }: StatsProps) {
       <Stat label="Requests" value={of && count(of.requests)}>
         <Change now={of?.requests} before={then?.requests} />
       </Stat>
-      <Stat label="Failed" value={of && share(of.failed)}>
+      <Stat label="Failed" value={of && percent(of.failed)}>
         <Change now={of?.failed} before={then?.failed} more="worse" />
       </Stat>
       <Stat
@@ -159,7 +159,7 @@ function sumsOf(usage: GetServiceUsageResponse | undefined): Sums | undefined {
 
 /** The share of the revenue that the calls of models leave. */
 function marginText({ credits, cost }: Sums, price: number | undefined): string {
-  return price === undefined || credits === 0 ? "–" : share(1 - cost / (credits * price));
+  return price === undefined || credits === 0 ? "–" : percent(1 - cost / (credits * price));
 }
 
 function TopWorkspaces({ of: { workspaces } }: { of: GetServiceUsageResponse }) {
@@ -197,7 +197,7 @@ function Models({ of: { models } }: { of: GetServiceUsageResponse }) {
     {
       title: "Failed",
       figure: true,
-      cell: ({ calls, failedCalls }) => share(calls === 0n ? 0 : Number(failedCalls) / Number(calls)),
+      cell: ({ calls, failedCalls }) => percent(calls === 0n ? 0 : Number(failedCalls) / Number(calls)),
     },
   ];
   return (

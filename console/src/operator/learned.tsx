@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { LearnedAbility, LearnedModel } from "../../../gen/chorus/admin/v1/operations_pb.js";
-import { count } from "../format.ts";
+import { count, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
@@ -89,8 +89,4 @@ function Reset({ close, done }: { close: () => void; done: (sentence: string) =>
       </div>
     </Dialog>
   );
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
 }

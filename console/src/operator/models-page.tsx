@@ -1,7 +1,7 @@
 import { Boxes, RefreshCw } from "lucide";
 import { useState } from "preact/hooks";
 import { type ModelFailure, ModelHealth, type ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
-import { ago, count, duration, roundAmount } from "../format.ts";
+import { ago, count, duration, percent, roundAmount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
@@ -156,8 +156,4 @@ function LastFailure({ of: { at, status, code, message, count: times, action } }
       {action && <div>{action}</div>}
     </div>
   );
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
 }

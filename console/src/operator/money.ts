@@ -4,8 +4,3 @@ export function dollars(usd: number): string {
   const text = Math.abs(usd).toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   return `${usd < 0 ? "−" : ""}$${text}`;
 }
-
-/** A share of 0 to 1 as a percentage. */
-export function share(of: number): string {
-  return `${Number((of * 100).toFixed(of > -10 && of < 10 ? 1 : 0))} %`;
-}

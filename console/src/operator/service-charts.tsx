@@ -1,6 +1,6 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { GetServiceUsageResponse, ServiceFigures } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { count, roundAmount, short } from "../format.ts";
+import { millis, startsOf } from "../overview/series.ts";
 import { Chart, type ChartProps } from "../parts/chart.tsx";
 import { type Period, zoomTo } from "../parts/period.tsx";
 import { dollars } from "./money.ts";
@@ -100,11 +100,9 @@ function Money({ usage: { totals, usdPerCredit }, of, common }: MoneyProps) {
 }
 
 /** Every interval of the period; one without use has zeros. */
-function pointsOf({ startTime, endTime, points }: GetServiceUsageResponse, ms: number) {
-  const millis = (time: GetServiceUsageResponse["startTime"]) => (time ? timestampDate(time).getTime() : 0);
-  const known = new Map(points.map(({ start, figures }) => [millis(start), figures]));
-  const starts: number[] = [];
-  for (let at = millis(startTime); at < millis(endTime); at += ms) starts.push(at);
+function pointsOf(usage: GetServiceUsageResponse, ms: number) {
+  const known = new Map(usage.points.map(({ start, figures }) => [millis(start), figures]));
+  const starts = startsOf(usage, ms);
   return {
     at: starts.map((start) => start / 1_000),
     of: (read: (figures: ServiceFigures) => number) =>

@@ -20,8 +20,7 @@ export interface Series {
 export function seriesOf({ metrics: usage, performance, ms }: Figures): Series {
   const points = new Map(usage.series.map((point) => [millis(point.start), point]));
   const speeds = new Map(performance?.series.map((point) => [millis(point.start), point.performance]));
-  const starts: number[] = [];
-  for (let at = millis(usage.startTime); at < millis(usage.endTime); at += ms) starts.push(at);
+  const starts = startsOf(usage, ms);
   const of = (read: (point: MetricsResponse["series"][number]) => bigint | number) =>
     starts.map((start) => {
       const point = points.get(start);
@@ -40,6 +39,13 @@ export function seriesOf({ metrics: usage, performance, ms }: Figures): Series {
   };
 }
 
-function millis(at: MetricsResponse["startTime"]): number {
+/** Starts of the intervals of a period, in milliseconds. @param ms width of an interval */
+export function startsOf({ startTime, endTime }: Pick<MetricsResponse, "startTime" | "endTime">, ms: number): number[] {
+  const [first, end] = [millis(startTime), millis(endTime)];
+  return Array.from({ length: Math.max(0, Math.ceil((end - first) / ms)) }, (_, i) => first + i * ms);
+}
+
+/** Milliseconds since 1970; 0 without a time. */
+export function millis(at: MetricsResponse["startTime"]): number {
   return at === undefined ? 0 : timestampDate(at).getTime();
 }

@@ -11,6 +11,9 @@ const MAX_SHARES = 20_000;
  */
 const MAX_REPORTED = 1_024;
 
+/** Items that may follow one that has left out what subjects have used, until all are named. */
+export const MAX_ITEMS_BEHIND = Math.ceil(MAX_SHARES / MAX_REPORTED);
+
 /** Largest number of subjects whose unused headroom one item returns, and for which it takes some in advance. */
 const MAX_CHANGED = 256;
 
