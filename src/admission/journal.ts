@@ -68,8 +68,8 @@ export async function openJournal<Row extends object>(
   async function append(entries: readonly Entry<Row>[]): Promise<void> {
     await writer.write(entries);
     // Another process may have taken the file over. If it renamed the file before this write, the file is gone and all
-    // entries are written to a new one; if after, the other process has read these entries.
-    if (!(await exists(paths.at(-1) ?? ""))) {
+    // entries are written to a new one, which the next process may take over; if after, it has read these entries.
+    while (!(await exists(paths.at(-1) ?? ""))) {
       await writer.close();
       await writer.write([...waiting, ...entries]);
     }

@@ -99,6 +99,24 @@ test("loses no appended entry when processes take over journals from each other 
   );
 });
 
+test("loses no entry that is appended while several processes take over journals one after the other", async (t) => {
+  for (let round = 0; round < 60; round++) {
+    const folder = await makeFolder(t);
+    const journal = await openJournal(folder, QUIET);
+    const appending = journal.append(entries(round));
+    const taken: unknown[] = [];
+    for (let i = 0; i < 8; i++) {
+      const other = await openJournal(folder, QUIET);
+      taken.push(...other.pending());
+      await other.drop(other.pending());
+      await other.close();
+    }
+    await appending;
+    if (taken.length === 0) assert.deepEqual(await numbersIn(folder), [round]);
+    await journal.close();
+  }
+});
+
 test("skips a line that a crash cut off", async (t) => {
   const folder = await makeFolder(t);
   const one = await openJournal(folder, QUIET);
