@@ -221,6 +221,94 @@ export declare type MessageBlock = Message<"chorus.v1.MessageBlock"> & {
      */
     value: MessageBlock_Skipped;
     case: "webSearchToolResult";
+  } | {
+    /**
+     * What another service's search for tools has found. It is skipped, because models see all tools.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped tool_search_tool_result = 11;
+     */
+    value: MessageBlock_Skipped;
+    case: "toolSearchToolResult";
+  } | {
+    /**
+     * A page that another service has loaded. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped web_fetch_tool_result = 12;
+     */
+    value: MessageBlock_Skipped;
+    case: "webFetchToolResult";
+  } | {
+    /**
+     * The result of code that another service has run. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped code_execution_tool_result = 13;
+     */
+    value: MessageBlock_Skipped;
+    case: "codeExecutionToolResult";
+  } | {
+    /**
+     * The result of a command that another service has run. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped bash_code_execution_tool_result = 14;
+     */
+    value: MessageBlock_Skipped;
+    case: "bashCodeExecutionToolResult";
+  } | {
+    /**
+     * The result of an edit that another service has made. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped text_editor_code_execution_tool_result = 15;
+     */
+    value: MessageBlock_Skipped;
+    case: "textEditorCodeExecutionToolResult";
+  } | {
+    /**
+     * A call of an MCP server that another service has made. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped mcp_tool_use = 16;
+     */
+    value: MessageBlock_Skipped;
+    case: "mcpToolUse";
+  } | {
+    /**
+     * The result of a call of an MCP server. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped mcp_tool_result = 17;
+     */
+    value: MessageBlock_Skipped;
+    case: "mcpToolResult";
+  } | {
+    /**
+     * What an advisor of another service has said. It is skipped.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped advisor_tool_result = 18;
+     */
+    value: MessageBlock_Skipped;
+    case: "advisorToolResult";
+  } | {
+    /**
+     * A tool that becomes visible. It is skipped, because models see all tools.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Skipped tool_addition = 19;
+     */
+    value: MessageBlock_Skipped;
+    case: "toolAddition";
+  } | {
+    /**
+     * A tool that a search of the caller has found; only in results of tools. The model reads its name.
+     *
+     * @generated from field: chorus.v1.MessageBlock.ToolReference tool_reference = 20;
+     */
+    value: MessageBlock_ToolReference;
+    case: "toolReference";
+  } | {
+    /**
+     * A summary of earlier messages, which the model reads as text.
+     *
+     * @generated from field: chorus.v1.MessageBlock.Compaction compaction = 21;
+     */
+    value: MessageBlock_Compaction;
+    case: "compaction";
   } | { case: undefined; value?: undefined };
 };
 
@@ -407,6 +495,46 @@ export declare type MessageBlock_ToolResult = Message<"chorus.v1.MessageBlock.To
 export declare const MessageBlock_ToolResultSchema: GenMessage<MessageBlock_ToolResult>;
 
 /**
+ * A tool that a search of the caller has found.
+ *
+ * @generated from message chorus.v1.MessageBlock.ToolReference
+ */
+export declare type MessageBlock_ToolReference = Message<"chorus.v1.MessageBlock.ToolReference"> & {
+  /**
+   * Name of the tool, which `tools` defines. Required.
+   *
+   * @generated from field: string tool_name = 1;
+   */
+  toolName: string;
+};
+
+/**
+ * Describes the message chorus.v1.MessageBlock.ToolReference.
+ * Use `create(MessageBlock_ToolReferenceSchema)` to create a new message.
+ */
+export declare const MessageBlock_ToolReferenceSchema: GenMessage<MessageBlock_ToolReference>;
+
+/**
+ * A summary that stands for earlier messages.
+ *
+ * @generated from message chorus.v1.MessageBlock.Compaction
+ */
+export declare type MessageBlock_Compaction = Message<"chorus.v1.MessageBlock.Compaction"> & {
+  /**
+   * The summary; null if there is none.
+   *
+   * @generated from field: string content = 1;
+   */
+  content: string;
+};
+
+/**
+ * Describes the message chorus.v1.MessageBlock.Compaction.
+ * Use `create(MessageBlock_CompactionSchema)` to create a new message.
+ */
+export declare const MessageBlock_CompactionSchema: GenMessage<MessageBlock_Compaction>;
+
+/**
  * A block that is skipped.
  *
  * @generated from message chorus.v1.MessageBlock.Skipped
@@ -454,8 +582,10 @@ export declare const MessageParamSchema: GenMessage<MessageParam>;
  */
 export declare type MessageTool = Message<"chorus.v1.MessageTool"> & {
   /**
-   * `custom`, which is the default, or a name that begins with `web_search_`: the service then searches the web first,
-   * as with `web_search` of `/v1/generate`. Other tools of Anthropic's are refused.
+   * `custom`, which is the default, or one of Anthropic's types with a date. `web_search_…`: the service searches the
+   * web first, as with `web_search` of `/v1/generate`. `bash_…`, `text_editor_…` and `memory_…`: a tool with
+   * Anthropic's arguments, whose calls the caller runs. `tool_search_tool_…` has no effect, because models see all
+   * tools. Other types are refused.
    *
    * @generated from field: string type = 1;
    */

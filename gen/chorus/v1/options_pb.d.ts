@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldOptions, MethodOptions, OneofOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MessageOptions, MethodOptions, OneofOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file chorus/v1/options.proto.
@@ -192,6 +192,13 @@ export declare const MemberRoleSchema: GenEnum<MemberRole>;
  * @generated from extension: chorus.v1.JsonRule json = 51234;
  */
 export declare const json: GenExtension<FieldOptions, JsonRule>;
+
+/**
+ * True: the facade looks at no member of the message, so it may have any, without a notice.
+ *
+ * @generated from extension: bool skipped = 51234;
+ */
+export declare const skipped: GenExtension<MessageOptions, boolean>;
 
 /**
  * Who may call the method.

@@ -9,7 +9,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file chorus/v1/options.proto.
  */
 export const file_chorus_v1_options = /*@__PURE__*/
-  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIr0BCghKc29uUnVsZRIOCgZpbmxpbmUYASABKAgSEAoIcmVxdWlyZWQYAiABKAgSEAoIbnVsbGFibGUYAyABKAgSEwoLbnVsbF9iZXNpZGUYBCABKAkSEQoJb3Jfc3RyaW5nGAYgASgIEg8KB2luX3BhdGgYByABKAgSEQoJcXVhbGlmaWVyGAggASgJEhIKCm9taXRfZW1wdHkYCSABKAgSFwoPcmVxdWlyZWRfdW5sZXNzGAogASgJSgQIBRAGKnAKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABITCg9BQ0NFU1NfR0VORVJBVEUQARISCg5BQ0NFU1NfTUVUUklDUxACEhAKDEFDQ0VTU19PV05FUhADEhMKD0FDQ0VTU19PUEVSQVRPUhAEKowBCgpNZW1iZXJSb2xlEhsKF01FTUJFUl9ST0xFX1VOU1BFQ0lGSUVEEAASFQoRTUVNQkVSX1JPTEVfT1dORVIQARIZChVNRU1CRVJfUk9MRV9ERVZFTE9QRVIQAhIXChNNRU1CRVJfUk9MRV9CSUxMSU5HEAMSFgoSTUVNQkVSX1JPTEVfVklFV0VSEAQ6SAoEanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYopADIAEoCzITLmNob3J1cy52MS5Kc29uUnVsZVIEanNvbjpLCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxijkAMgASgOMhEuY2hvcnVzLnYxLkFjY2Vzc1IGYWNjZXNzOk0KBXJvbGVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYpJADIAMoDjIVLmNob3J1cy52MS5NZW1iZXJSb2xlUgVyb2xlczo6Cghqc29uX3RhZxIdLmdvb2dsZS5wcm90b2J1Zi5PbmVvZk9wdGlvbnMYopADIAEoCVIHanNvblRhZ2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChdjaG9ydXMvdjEvb3B0aW9ucy5wcm90bxIJY2hvcnVzLnYxIr0BCghKc29uUnVsZRIOCgZpbmxpbmUYASABKAgSEAoIcmVxdWlyZWQYAiABKAgSEAoIbnVsbGFibGUYAyABKAgSEwoLbnVsbF9iZXNpZGUYBCABKAkSEQoJb3Jfc3RyaW5nGAYgASgIEg8KB2luX3BhdGgYByABKAgSEQoJcXVhbGlmaWVyGAggASgJEhIKCm9taXRfZW1wdHkYCSABKAgSFwoPcmVxdWlyZWRfdW5sZXNzGAogASgJSgQIBRAGKnAKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABITCg9BQ0NFU1NfR0VORVJBVEUQARISCg5BQ0NFU1NfTUVUUklDUxACEhAKDEFDQ0VTU19PV05FUhADEhMKD0FDQ0VTU19PUEVSQVRPUhAEKowBCgpNZW1iZXJSb2xlEhsKF01FTUJFUl9ST0xFX1VOU1BFQ0lGSUVEEAASFQoRTUVNQkVSX1JPTEVfT1dORVIQARIZChVNRU1CRVJfUk9MRV9ERVZFTE9QRVIQAhIXChNNRU1CRVJfUk9MRV9CSUxMSU5HEAMSFgoSTUVNQkVSX1JPTEVfVklFV0VSEAQ6SAoEanNvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYopADIAEoCzITLmNob3J1cy52MS5Kc29uUnVsZVIEanNvbjo7Cgdza2lwcGVkEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGKKQAyABKAhSB3NraXBwZWQ6SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYo5ADIAEoDjIRLmNob3J1cy52MS5BY2Nlc3NSBmFjY2VzczpNCgVyb2xlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGKSQAyADKA4yFS5jaG9ydXMudjEuTWVtYmVyUm9sZVIFcm9sZXM6OgoIanNvbl90YWcSHS5nb29nbGUucHJvdG9idWYuT25lb2ZPcHRpb25zGKKQAyABKAlSB2pzb25UYWdiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message chorus.v1.JsonRule.
@@ -55,12 +55,20 @@ export const json = /*@__PURE__*/
   extDesc(file_chorus_v1_options, 0);
 
 /**
+ * True: the facade looks at no member of the message, so it may have any, without a notice.
+ *
+ * @generated from extension: bool skipped = 51234;
+ */
+export const skipped = /*@__PURE__*/
+  extDesc(file_chorus_v1_options, 1);
+
+/**
  * Who may call the method.
  *
  * @generated from extension: chorus.v1.Access access = 51235;
  */
 export const access = /*@__PURE__*/
-  extDesc(file_chorus_v1_options, 1);
+  extDesc(file_chorus_v1_options, 2);
 
 /**
  * Roles of members of the workspace who may call the method, besides owners, who may call every method that
@@ -69,7 +77,7 @@ export const access = /*@__PURE__*/
  * @generated from extension: repeated chorus.v1.MemberRole roles = 51236;
  */
 export const roles = /*@__PURE__*/
-  extDesc(file_chorus_v1_options, 2);
+  extDesc(file_chorus_v1_options, 3);
 
 /**
  * Name of the JSON member that says which field of the oneof is set. In the facade, the members of that field's
@@ -80,5 +88,5 @@ export const roles = /*@__PURE__*/
  * @generated from extension: string json_tag = 51234;
  */
 export const json_tag = /*@__PURE__*/
-  extDesc(file_chorus_v1_options, 3);
+  extDesc(file_chorus_v1_options, 4);
 

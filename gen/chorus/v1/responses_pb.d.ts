@@ -241,6 +241,70 @@ export declare type ResponseInputItem = Message<"chorus.v1.ResponseInputItem"> &
      */
     value: ResponseInputItem_FunctionCallOutput;
     case: "customToolCallOutput";
+  } | {
+    /**
+     * A search for tools that an earlier answer asked for.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.Ignored tool_search_call = 8;
+     */
+    value: ResponseInputItem_Ignored;
+    case: "toolSearchCall";
+  } | {
+    /**
+     * The tools that a search has found.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.AddedTools tool_search_output = 9;
+     */
+    value: ResponseInputItem_AddedTools;
+    case: "toolSearchOutput";
+  } | {
+    /**
+     * More tools.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.AddedTools additional_tools = 10;
+     */
+    value: ResponseInputItem_AddedTools;
+    case: "additionalTools";
+  } | {
+    /**
+     * A search in files that another service has made.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.Ignored file_search_call = 11;
+     */
+    value: ResponseInputItem_Ignored;
+    case: "fileSearchCall";
+  } | {
+    /**
+     * Code that another service has run.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.Ignored code_interpreter_call = 12;
+     */
+    value: ResponseInputItem_Ignored;
+    case: "codeInterpreterCall";
+  } | {
+    /**
+     * An image that another service has made.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.Ignored image_generation_call = 13;
+     */
+    value: ResponseInputItem_Ignored;
+    case: "imageGenerationCall";
+  } | {
+    /**
+     * A call of an MCP server that another service has made.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.Ignored mcp_call = 14;
+     */
+    value: ResponseInputItem_Ignored;
+    case: "mcpCall";
+  } | {
+    /**
+     * The tools of an MCP server.
+     *
+     * @generated from field: chorus.v1.ResponseInputItem.Ignored mcp_list_tools = 15;
+     */
+    value: ResponseInputItem_Ignored;
+    case: "mcpListTools";
   } | { case: undefined; value?: undefined };
 };
 
@@ -385,6 +449,26 @@ export declare type ResponseInputItem_CustomToolCall = Message<"chorus.v1.Respon
  * Use `create(ResponseInputItem_CustomToolCallSchema)` to create a new message.
  */
 export declare const ResponseInputItem_CustomToolCallSchema: GenMessage<ResponseInputItem_CustomToolCall>;
+
+/**
+ * Tools that are added to `tools`.
+ *
+ * @generated from message chorus.v1.ResponseInputItem.AddedTools
+ */
+export declare type ResponseInputItem_AddedTools = Message<"chorus.v1.ResponseInputItem.AddedTools"> & {
+  /**
+   * The tools. Those with the name of an earlier one are skipped.
+   *
+   * @generated from field: repeated chorus.v1.ResponseTool tools = 1;
+   */
+  tools: ResponseTool[];
+};
+
+/**
+ * Describes the message chorus.v1.ResponseInputItem.AddedTools.
+ * Use `create(ResponseInputItem_AddedToolsSchema)` to create a new message.
+ */
+export declare const ResponseInputItem_AddedToolsSchema: GenMessage<ResponseInputItem_AddedTools>;
 
 /**
  * An item that has no effect here.

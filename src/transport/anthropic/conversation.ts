@@ -49,8 +49,7 @@ class Reader {
 
   /** Adds a message. The results of calls in it become messages of their own. @param path of the message */
   add(path: string, role: MessageRole, content: readonly MessageBlock[]): void {
-    const texts: string[] = [];
-    const toolCalls: ToolCall[] = [];
+    const { texts, toolCalls } = this.#continued(role);
     let hasResults = false;
     for (const [j, { block }] of content.entries()) {
       const at = `${path}.content[${j}]`;
@@ -74,12 +73,26 @@ class Reader {
     this.messages.push(create(MessageSchema, { role: ROLES[role], content: texts.join("\n"), toolCalls }));
   }
 
+  /**
+   * What a message begins with. One of the assistant's that follows calls without results belongs to them, because the
+   * results of all come after it.
+   */
+  #continued(role: MessageRole): { texts: string[]; toolCalls: ToolCall[] } {
+    const last = role === MessageRole.ASSISTANT ? this.messages.at(-1) : undefined;
+    if (!last || last.toolCalls.length === 0) return { texts: [], toolCalls: [] };
+    this.messages.pop();
+    return { texts: last.content === "" ? [] : [last.content], toolCalls: last.toolCalls };
+  }
+
   #addResult({ toolUseId, content, isError }: MessageBlock_ToolResult, at: string): void {
     const texts = content.map(({ block }, i) => {
       if (block.case === undefined) return "";
       const inner = `${at}.content[${i}]`;
       if (block.case === "toolUse" || block.case === "toolResult")
-        throw invalid(`${inner}.type`, `${inner}.type must be "text", "image", "document" or "search_result".`);
+        throw invalid(
+          `${inner}.type`,
+          `${inner}.type must be "text", "image", "document", "search_result" or "tool_reference".`,
+        );
       return this.#read(block, inner);
     });
     const text = texts.filter((each) => each !== "").join("\n");
@@ -99,6 +112,10 @@ class Reader {
         const found = content.map((one, i) => textOf(one, `${at}.content[${i}]`));
         return [title, source, ...found].filter((text) => text !== "").join("\n");
       }
+      case "toolReference":
+        return `The tool ${block.value.toolName} is available.`;
+      case "compaction":
+        return block.value.content;
       case "image":
         if (block.value.source?.source.case !== "base64")
           throw invalid(`${at}.source.type`, `${at}.source.type must be "base64".`);
@@ -121,7 +138,13 @@ class Reader {
 }
 
 /** Blocks that only users send. */
-const OF_USER: ReadonlySet<Block["case"]> = new Set(["image", "document", "searchResult", "toolResult"]);
+const OF_USER: ReadonlySet<Block["case"]> = new Set([
+  "image",
+  "document",
+  "searchResult",
+  "toolResult",
+  "toolReference",
+]);
 
 /** @throws Failure if a block is not possible in a message of the role */
 function checkRole(kind: Block["case"], role: MessageRole, at: string): void {

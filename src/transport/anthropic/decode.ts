@@ -34,8 +34,8 @@ export interface MessageTerms extends ForeignTerms {
 /** Members without which the answer would be another one. */
 const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo", THREAD]);
 
-/** A hint, which can stand at any depth. */
-const HINT = /(?:^|\.)cache_control$/;
+/** Members that change no answer, which can stand at any depth. */
+const HINT = /(?:^|\.)(?:cache_control|defer_loading|caller)$/;
 
 /** Members that became fields under other names. */
 const NAMES: FieldNames = [

@@ -8,6 +8,7 @@ import {
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { type CreateMessageRequest, MessageToolChoiceType } from "../../../gen/chorus/v1/messages_pb.js";
 import { invalid } from "../../contract/failure.ts";
+import { clientTool } from "./client-tools.ts";
 
 type Fields = Pick<
   MessageInitShape<typeof GenerateRequestSchema>,
@@ -15,7 +16,12 @@ type Fields = Pick<
 >;
 
 /** Server tools that search the web: `web_search_20250305` and later ones. */
-const SEARCH = /^web_search_\d+$/;
+const WEB_SEARCH = /^web_search_\d+$/;
+
+/** Server tools that search for tools. Models see all tools here, so there is nothing to search for. */
+const TOOL_SEARCH = /^tool_search_tool_/;
+
+const TYPES = '"custom", or begin with "web_search_", "bash_", "text_editor_", "memory_" or "tool_search_tool_"';
 
 const MODES: Readonly<Record<MessageToolChoiceType, ToolMode>> = {
   [MessageToolChoiceType.UNSPECIFIED]: ToolMode.UNSPECIFIED,
@@ -26,9 +32,9 @@ const MODES: Readonly<Record<MessageToolChoiceType, ToolMode>> = {
 };
 
 /**
- * The tools of a request. The service's own search takes the place of Anthropic's.
+ * The tools of a request. The service's own search of the web takes the place of Anthropic's.
  * @param names gets the names of their members
- * @throws Failure naming another tool of Anthropic's
+ * @throws Failure naming a tool that Anthropic would run
  */
 export function readTools(
   { tools, toolChoice: choice }: CreateMessageRequest,
@@ -38,17 +44,12 @@ export function readTools(
   let webSearch = false;
   for (const [i, { type, name, description, inputSchema, strict }] of tools.entries()) {
     const at = `tools[${i}]`;
-    if (SEARCH.test(type)) webSearch = true;
-    else if (type !== "" && type !== "custom")
-      throw invalid(
-        `${at}.type`,
-        `${at}.type must be "custom" or a search of the web. The service runs no other tools.`,
-      );
-    else {
-      names.push([`tools[${own.length}]`, at], [`tools[${own.length}].parameters`, `${at}.input_schema`]);
-      const tool = { name, description, parameters: inputSchema };
-      own.push(create(ToolSchema, strict === undefined ? tool : { ...tool, strict }));
-    }
+    if (WEB_SEARCH.test(type)) webSearch = true;
+    if (WEB_SEARCH.test(type) || TOOL_SEARCH.test(type)) continue;
+    const ofCaller = type === "" || type === "custom" ? { description, parameters: inputSchema } : clientTool(type);
+    if (!ofCaller) throw invalid(`${at}.type`, `${at}.type must be ${TYPES}. The service runs no other tools.`);
+    names.push([`tools[${own.length}]`, at], [`tools[${own.length}].parameters`, `${at}.input_schema`]);
+    own.push(create(ToolSchema, { name, ...ofCaller, ...(strict === undefined ? {} : { strict }) }));
   }
   if (choice?.type === MessageToolChoiceType.TOOL && choice.name === "")
     throw invalid("tool_choice.name", 'tool_choice.name is required with tool_choice.type "tool". Add it.');

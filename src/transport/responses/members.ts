@@ -34,9 +34,10 @@ export const RESPONSE_MEMBERS: MemberRules = {
     ["reasoning.summary", unless("auto")],
     ["reasoning.generate_summary", unless("auto")],
     // What clients send back of earlier answers.
-    ...["id", "status", "phase", "summary", "encrypted_content", "action"].map((name) => own(`input[].${name}`)),
+    ...["id", "status", "phase", "call_id", "execution", "role"].map((name) => own(`input[].${name}`)),
     ...["annotations", "logprobs"].map((name) => own(`input[].content[].${name}`)),
-    ["input[].content", () => false],
+    // Models see all tools.
+    ...["tools[]", "tools[].tools[]", "input[].tools[]"].map((path) => own(`${path}.defer_loading`)),
   ]),
 };
 

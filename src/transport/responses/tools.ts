@@ -1,6 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { type Tool, ToolChoiceSchema, ToolMode, ToolSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import type { CreateResponseRequest, ResponseTool, ResponseToolChoice } from "../../../gen/chorus/v1/responses_pb.js";
+import type {
+  CreateResponseRequest,
+  ResponseInputItem,
+  ResponseTool,
+  ResponseToolChoice,
+} from "../../../gen/chorus/v1/responses_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { Members } from "../call/members.ts";
 import { customTool } from "../openai/custom-tools.ts";
@@ -37,12 +42,12 @@ export interface ReadTools {
  * answer. Beside functions it is left out, because an answer cannot ask for it.
  * @throws Failure invalid_request naming the tool that is not possible
  */
-export function readTools({ tools, toolChoice }: CreateResponseRequest, members: Members): ReadTools {
+export function readTools({ tools, toolChoice, input }: CreateResponseRequest, members: Members): ReadTools {
   const found: { readonly tool: Tool; readonly at: string }[] = [];
   const spaces = new Map<string, { namespace: string; name: string }>();
   const custom = new Set<string>();
   let search: string | undefined;
-  for (const { at, tool, namespace } of withoutNamespaces(tools)) {
+  for (const { at, tool, namespace } of [...withoutNamespaces(tools), ...addedTools(input)]) {
     if (tool.case !== "function" && tool.case !== "custom") {
       if (tool.case === "toolSearch") members.noEffect(at, "An answer asks for tools of the request only.");
       else search = at;
@@ -50,6 +55,7 @@ export function readTools({ tools, toolChoice }: CreateResponseRequest, members:
     }
     const { name } = tool.value;
     const flat = flatName(namespace, name);
+    if (at.startsWith("input") && found.some((known) => known.tool.name === flat)) continue;
     found.push({ tool: coreTool(tool, flat, at, members), at });
     if (tool.case === "custom") custom.add(flat);
     if (namespace !== "") spaces.set(flat, { namespace, name });
@@ -80,10 +86,21 @@ interface PlacedTool extends Pick<ResponseTool, "tool"> {
   readonly namespace: string;
 }
 
-/** The tools, also those in namespaces, where only functions and custom tools may be. @throws Failure naming others */
-function* withoutNamespaces(tools: readonly ResponseTool[]): Generator<PlacedTool> {
+/** The tools that items of the input add. */
+function* addedTools(input: readonly ResponseInputItem[]): Generator<PlacedTool> {
+  for (const [i, { item }] of input.entries())
+    if (item.case === "toolSearchOutput" || item.case === "additionalTools")
+      yield* withoutNamespaces(item.value.tools, `input[${i}].tools`);
+}
+
+/**
+ * The tools, also those in namespaces, where only functions and custom tools may be.
+ * @param path of the list
+ * @throws Failure naming others
+ */
+function* withoutNamespaces(tools: readonly ResponseTool[], path = "tools"): Generator<PlacedTool> {
   for (const [i, { tool }] of tools.entries()) {
-    const at = `tools[${i}]`;
+    const at = `${path}[${i}]`;
     if (tool.case !== "namespace") yield { tool, at, namespace: "" };
     else {
       for (const [j, inner] of tool.value.tools.entries()) {

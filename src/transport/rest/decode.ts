@@ -159,6 +159,7 @@ function readUnion(
   if (word === null || word === "" || (Array.isArray(word) && word.length === 0)) throw missing([...path, tag]);
   const chosen = cases.get(word);
   if (!chosen) throw wrong([...path, tag], oneOf([...cases.keys()] as string[]));
+  if (chosen.isSkipped) return { case: chosen.localName, value: create(chosen.message) };
   const ignored = source.skipsOtherCases ? anyCase : tagOnly;
   return { case: chosen.localName, value: readMessage(chosen.message, value, path, source, ignored) };
 }

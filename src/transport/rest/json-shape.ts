@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type DescOneof, getOption, hasOption } from "@bufbuild/protobuf";
-import { type JsonRule, json, json_tag } from "../../../gen/chorus/v1/options_pb.js";
+import { type JsonRule, json, json_tag, skipped } from "../../../gen/chorus/v1/options_pb.js";
 import { memberName } from "../../contract/json-names.ts";
 
 /** A field of a message as a member of a JSON object. */
@@ -9,12 +9,20 @@ export interface JsonMember {
   readonly rule: JsonRule | undefined;
 }
 
+/** A case of a union. */
+interface JsonCase {
+  readonly localName: string;
+  readonly message: DescMessage;
+  /** Whether its members are not read. */
+  readonly isSkipped: boolean;
+}
+
 /** A oneof of which one member of the object chooses the case. */
 export interface JsonUnion {
   readonly localName: string;
   /** The member that chooses: its value is the name of a case. */
   readonly tag: string;
-  readonly cases: ReadonlyMap<unknown, { readonly localName: string; readonly message: DescMessage }>;
+  readonly cases: ReadonlyMap<unknown, JsonCase>;
   /** The tag, and the tag with the members of all cases. */
   readonly tagOnly: ReadonlySet<string>;
   readonly anyCase: ReadonlySet<string>;
@@ -61,8 +69,9 @@ function membersOf(desc: DescMessage): ReadonlyMap<string, JsonMember> {
 
 function unionOf(oneof: DescOneof): JsonUnion {
   const tag = getOption(oneof, json_tag);
-  const cases = new Map<unknown, { localName: string; message: DescMessage }>();
-  for (const { name, localName, message } of oneof.fields) if (message) cases.set(name, { localName, message });
+  const cases = new Map<unknown, JsonCase>();
+  for (const { name, localName, message } of oneof.fields)
+    if (message) cases.set(name, { localName, message, isSkipped: hasOption(message, skipped) });
   const names = [...cases.values()].flatMap(({ message }) => [...membersOf(message).keys()]);
   return { localName: oneof.localName, tag, cases, tagOnly: new Set([tag]), anyCase: new Set([tag, ...names]) };
 }

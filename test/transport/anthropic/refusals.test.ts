@@ -27,7 +27,8 @@ describe("a member", () => {
       [{ max_tokens: 0 }, "max_tokens"],
       [{ max_tokens: "1" }, "max_tokens"],
       [{ container: "c" }, "container"],
-      [{ tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
+      [{ tools: [{ type: "code_execution_20260120", name: "code_execution" }] }, "tools[0].type"],
+      [{ tools: [{ type: "computer_20250124", name: "computer" }] }, "tools[0].type"],
       [{ tools: [{ name: "a b", input_schema: { type: "object" } }] }, "tools[0].name"],
       [
         {
