@@ -65,8 +65,8 @@ export class PostJournal {
 
   /** Settlements that wait. */
   recovered(): { workspaceId: string; post: Post }[] {
-    return [...this.#entries.values()].flatMap(([entry]) =>
-      entry ? [{ workspaceId: entry.workspaceId, post: postOf(entry.row) }] : [],
+    return [...this.#entries.values()].flatMap((entries) =>
+      entries.slice(0, 1).map(({ workspaceId, row }) => ({ workspaceId, post: postOf(row) })),
     );
   }
 
@@ -118,9 +118,13 @@ export class PostJournal {
     this.#nextTrial = now + TRIAL_MS;
   }
 
-  /** Waits for what is being written. */
+  /** Waits for what is being written, and for what is removed after that. */
   async close(): Promise<void> {
-    await this.#last;
+    let last: Promise<void>;
+    do {
+      last = this.#last;
+      await last;
+    } while (last !== this.#last);
     await this.#journal.close();
   }
 

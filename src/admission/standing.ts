@@ -22,22 +22,14 @@ export function createStanding(pool: Pool, clock?: Clock) {
 
   /** Notes whether admission has accepted a request of the workspace. */
   function note(workspaceId: string, isAdmitted: boolean): void {
-    good.delete(workspaceId);
-    if (!isAdmitted) return;
-    good.set(workspaceId, performance.now());
-    const [oldest] = good.keys();
-    if (good.size > MAX_KNOWN && oldest !== undefined) good.delete(oldest);
+    remember(good, workspaceId, isAdmitted ? performance.now() : undefined);
   }
 
   async function ask(workspaceId: string): Promise<void> {
     const found = await orOverloaded(lookUp("standing", workspaceId));
-    note(workspaceId, found === null);
-    refused.delete(workspaceId);
-    if (!found) return;
-    refused.set(workspaceId, { ...found, since: performance.now() });
-    const [oldest] = refused.keys();
-    if (refused.size > MAX_KNOWN && oldest !== undefined) refused.delete(oldest);
-    throw refusalFailure(found.refusal);
+    note(workspaceId, !found);
+    remember(refused, workspaceId, found ? { ...found, since: performance.now() } : undefined);
+    if (found) throw refusalFailure(found.refusal);
   }
 
   return {
@@ -47,8 +39,8 @@ export function createStanding(pool: Pool, clock?: Clock) {
      * @throws Failure naming the limit, or `insufficient_credit`; `overloaded` when the database is unavailable
      */
     check(workspaceId: string): Promise<void> | undefined {
-      const since = good.get(workspaceId);
-      return since !== undefined && performance.now() - since < GOOD_MS ? undefined : ask(workspaceId);
+      const since = good.get(workspaceId) ?? Number.NEGATIVE_INFINITY;
+      return performance.now() - since < GOOD_MS ? undefined : ask(workspaceId);
     },
     note,
     /** The rate limits of a workspace that `check` has refused in this minute; undefined: none is known. */
@@ -59,6 +51,15 @@ export function createStanding(pool: Pool, clock?: Clock) {
       return endsInMs > 0 ? rateLimits(found.left, [], Number(found.minute), endsInMs) : undefined;
     },
   };
+}
+
+/** Puts what is known of a workspace last, and forgets the oldest of too many. @param fact undefined: nothing */
+function remember<Fact>(known: Map<string, Fact>, workspaceId: string, fact: Fact | undefined): void {
+  known.delete(workspaceId);
+  if (fact === undefined) return;
+  known.set(workspaceId, fact);
+  const [oldest = workspaceId] = known.keys();
+  if (known.size > MAX_KNOWN) known.delete(oldest);
 }
 
 /** Why a workspace cannot make requests, and its limits. */

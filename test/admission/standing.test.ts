@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import { test } from "vitest";
 import { createStanding } from "../../src/admission/standing.ts";
 import type { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** What refuses the smallest request of a workspace. */
 async function refusal(check: Promise<void> | undefined): Promise<string> {
@@ -58,4 +60,89 @@ test("asks the database only about workspaces that were not admitted last", asyn
   await lookUp;
   standing.note("ws_1", true);
   assert.equal(standing.check("ws_1"), undefined);
+});
+
+/** Standings over a database that the test plays, and a time that it passes. */
+function scripted(t: Lifetime) {
+  const state = { now: 1_000, refused: new Set<string>(), left: { requests_per_day: [9, 4] } as object | null };
+  const { mock: now } = mock.method(performance, "now", () => state.now);
+  t.onTestFinished(() => now.restore());
+  const query = async (_: string, [ids]: readonly unknown[]) =>
+    (ids as string[]).map((id) => ({
+      id,
+      refusal: state.refused.has(id) ? { refusal: "rate_limited", limit: "requests_per_day" } : null,
+      left: state.left,
+      ms_left: 20_000,
+      // The last minute of a day.
+      minute: Date.parse("2026-05-06T23:59:00Z"),
+    }));
+  return { state, standing: createStanding({ query } as unknown as Pool) };
+}
+
+test("asks again about a workspace a minute after a request of it was admitted", async (t) => {
+  const { state, standing } = scripted(t);
+  const isKnown = () => standing.check("ws_1") === undefined;
+  standing.note("ws_1", true);
+  state.now += 59_999;
+  assert.equal(isKnown(), true);
+  state.now += 1;
+  assert.equal(isKnown(), false);
+});
+
+test("asks about a workspace again and again while it is refused", async (t) => {
+  const { state, standing } = scripted(t);
+  state.refused.add("ws_1");
+  for (let i = 0; i < 2; i++) assert.equal(await refusal(standing.check("ws_1")), "rate_limited requests_per_day");
+  state.refused.clear();
+  assert.equal(await refusal(standing.check("ws_1")), "none");
+  assert.equal(standing.check("ws_1"), undefined);
+});
+
+test("knows the limits of a workspace that it has refused until their minute ends, or it is admitted", async (t) => {
+  const { state, standing } = scripted(t);
+  const limits = () => standing.limits("ws_1")?.map((one) => [one.name, one.remaining, one.limit, one.resetMs]);
+  assert.equal(limits(), undefined);
+  state.refused.add("ws_1");
+  await refusal(standing.check("ws_1"));
+  assert.deepEqual(limits(), [["requests_per_day", 4, 9, 20_000]]);
+  state.now += 19_999;
+  assert.deepEqual(limits(), [["requests_per_day", 4, 9, 1]]);
+  state.now += 1;
+  assert.equal(limits(), undefined);
+  await refusal(standing.check("ws_1"));
+  assert.equal(limits()?.length, 1);
+  state.refused.clear();
+  await refusal(standing.check("ws_1"));
+  assert.equal(limits(), undefined);
+  // Credit has no window.
+  state.refused.add("ws_1");
+  standing.note("ws_1", false);
+  state.left = null;
+  await refusal(standing.check("ws_1"));
+  assert.equal(limits(), undefined);
+});
+
+test("remembers the 10,000 workspaces that were admitted or refused last", async (t) => {
+  const { state, standing } = scripted(t);
+  const names = Array.from({ length: 10_001 }, (_, i) => `ws_${i}`);
+  const [first = "", second = "", ...others] = names;
+  for (const name of [first, second, ...others.slice(1)]) standing.note(name, true);
+  assert.equal(standing.check(first), undefined);
+  standing.note(first, true);
+  standing.note(others[0] ?? "", true);
+  assert.equal(standing.check(first), undefined);
+  assert.notEqual(standing.check(second), undefined);
+  await standing.check(second);
+
+  state.refused = new Set(names);
+  const isKnown = (name: string) => standing.limits(name) !== undefined;
+  const refuse = async (some: readonly string[]) => {
+    for (const name of some) standing.note(name, false);
+    await Promise.all(some.map((name) => refusal(standing.check(name))));
+  };
+  await refuse([first, second]);
+  await refuse(others.slice(1));
+  assert.deepEqual([isKnown(first), isKnown(second)], [true, true]);
+  await refuse(others.slice(0, 1));
+  assert.deepEqual([isKnown(first), isKnown(second)], [false, true]);
 });
