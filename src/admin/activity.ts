@@ -13,7 +13,8 @@ import { numberOf, readEnum } from "../contract/json-names.ts";
 import { checkUser } from "../contract/subjects.ts";
 import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
-import { createGetRun, createListRunning, type RunParts } from "./runs.ts";
+import { createRunTextAdmin } from "./run-text.ts";
+import { createGetRun, createListRunning, findVisible, type RunParts } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
@@ -31,6 +32,12 @@ export function createActivityAdmin(parts: RunParts): ActivityAdmin {
     listGenerations: listGenerations(pool),
     listRunning: createListRunning(parts),
     getRun: createGetRun(parts),
+    ...createRunTextAdmin({
+      pool,
+      keys: parts.runs.textKeys,
+      find: (actor, workspaceId, id) => findVisible(parts, actor, workspaceId, id),
+      flush: parts.runs.flush,
+    }),
     listAudit: listAudit(pool),
   };
 }

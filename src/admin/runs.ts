@@ -1,6 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type ActivityService, CallOutcomeSchema, type RunCallSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
+import {
+  type ActivityService,
+  CallOutcomeSchema,
+  type RunCallSchema,
+  RunTextState,
+} from "../../gen/chorus/admin/v1/activity_pb.js";
 import {
   EffortSchema,
   FinishReasonSchema,
@@ -18,10 +23,13 @@ import { numberOf } from "../contract/json-names.ts";
 import { NOTICE_TEXTS } from "../contract/notice-texts.ts";
 import { type Run, type RunCall, type RunRecord, readRecord } from "../runs/record.ts";
 import type { RunningRequest, RunningRequests } from "../runs/running.ts";
+import type { TextKeys } from "../runs/text-keys.ts";
 import { traceMessage } from "../runs/trace-message.ts";
 import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
+import { readText } from "./run-text.ts";
 import type { Admin } from "./shared/admin.ts";
+import type { Actor } from "./shared/audit.ts";
 import { visibleKeys } from "./shared/own-keys.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
@@ -30,6 +38,8 @@ export interface Runs {
   /** Stores those that have ended on this replica. */
   flush(): Promise<void>;
   readonly running: RunningRequests;
+  /** For the text of those that have ended. */
+  readonly textKeys: TextKeys;
 }
 
 /** What shows runs needs. */
@@ -125,27 +135,38 @@ function unknown(): Failure {
 }
 
 /**
+ * Finds a request for an actor: developers only see those of their own keys.
+ * @throws Failure `invalid_request` without an identifier, `unknown_entity`
+ */
+export async function findVisible(parts: RunParts, actor: Actor, workspaceId: string, id: string): Promise<RunRow> {
+  if (id === "") throw invalid("id", "Give the identifier of the request, such as gen_….");
+  const keys = await visibleKeys(parts.pool.query, actor, "");
+  const found = await findRun(parts, workspaceId, id);
+  if (keys && !keys.includes(found.keyId)) throw unknown();
+  return found;
+}
+
+/**
  * Shows how a request was answered, or is being answered. Operators see the models and vendors, members only roles;
  * developers only see requests of their own keys.
  */
 export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["getRun"] {
   const { query } = parts.pool;
   return async ({ workspace, id }, actor) => {
-    if (id === "") throw invalid("id", "Give the identifier of the request, such as gen_….");
     const { id: workspaceId } = await findWorkspace(query, actor, workspace);
-    const keys = await visibleKeys(query, actor, "");
-    const found = await findRun(parts, workspaceId, id);
-    if (keys && !keys.includes(found.keyId)) throw unknown();
+    const found = await findVisible(parts, actor, workspaceId, id);
     const { modelInput, modelOutput, usd, record, ...row } = found;
     const isOperator = actor.kind === "operator";
     const cost = isOperator && usd !== null ? { costUsd: usd } : {};
     const generation = generationMessage(row);
     const running = row.outcome === "";
-    if (!record) return { generation, running, ...cost };
+    const text = running ? RunTextState.UNSPECIFIED : (await readText(query, { workspaceId, id })).state;
+    if (!record) return { generation, running, text, ...cost };
     const run = readRecord(record);
     return {
       generation,
       running,
+      text,
       ...cost,
       intelligenceTrace: traceOf(found, run),
       notices: run.notices.map(noticeMessage),

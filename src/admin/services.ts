@@ -10,6 +10,7 @@ import type { OidcConfig } from "../config/oidc.ts";
 import type { Clock } from "../contract/clock.ts";
 import { checkUser } from "../contract/subjects.ts";
 import { createShares } from "../overload/shares.ts";
+import { TextKeys } from "../runs/text-keys.ts";
 import type { Notifications } from "../store/notifications.ts";
 import { forCallers, type Pool } from "../store/pool.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -64,7 +65,11 @@ export interface AdminParts {
   readonly oidc?: { readonly config: OidcConfig; readonly log: Log } | undefined;
 }
 
-const NO_RUNS: Runs = { flush: async () => undefined, running: { list: async () => [], find: async () => undefined } };
+const NO_RUNS: Runs = {
+  flush: async () => undefined,
+  running: { list: async () => [], find: async () => undefined },
+  textKeys: new TextKeys([]),
+};
 
 export function createAdminServices(parts: AdminParts) {
   const { notifications, keyCache, telemetry, rates, checkUrl, report, postLog } = parts;
@@ -99,7 +104,7 @@ export function createAdminServices(parts: AdminParts) {
         await postLog(workspaceId);
         return readMetrics(pool, request, { workspaceId, keyId: "" });
       }),
-    workspaces: posted(createWorkspaceAdmin(pool, tokens, clock)),
+    workspaces: posted(createWorkspaceAdmin(pool, tokens, clock, runParts.runs.textKeys.areSet)),
     credits: posted(createCreditAdmin(pool)),
     caps: posted(createCapAdmin(pool, parts.clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),

@@ -21,6 +21,8 @@ export interface Caller {
   readonly forbidsTags?: boolean;
   /** Kinds of its requests' subjects that can have caps: `key`, `user`, `tag:NAME`. */
   readonly capped?: readonly string[];
+  /** Whether the text of its requests is kept. */
+  readonly keepsText?: boolean;
 }
 
 interface Key {
@@ -66,9 +68,10 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
     fixed_tags: Tags | null;
     forbids_tags: boolean;
     capped: string[] | null;
+    keeps_text: boolean;
   }>(
     `select k.secret_hash, k.workspace_id, w.name as workspace, k.id, k.scopes, k.expires_at, k.fixed_tags,
-       k.forbids_tags, capped_kinds(k.workspace_id, k.id) as capped
+       k.forbids_tags, capped_kinds(k.workspace_id, k.id) as capped, keeps_text(k.workspace_id, k.id) as keeps_text
      from api_keys k join workspaces w on w.id = k.workspace_id
      where k.secret_hash = any ($1::bytea[]) and k.revoked_at is null`,
     [hashes],
@@ -83,6 +86,7 @@ async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<strin
         ...(row.fixed_tags ? { fixedTags: Object.freeze(row.fixed_tags) } : {}),
         ...(row.forbids_tags ? { forbidsTags: true } : {}),
         ...(row.capped ? { capped: Object.freeze(row.capped) } : {}),
+        ...(row.keeps_text ? { keepsText: true } : {}),
       });
       return [hashName(row.secret_hash), { caller, expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY }];
     }),

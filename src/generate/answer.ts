@@ -11,6 +11,7 @@ import { tracedParts } from "../telemetry/tracing.ts";
 import { searchNotices } from "./notices.ts";
 import type { Progress } from "./progress.ts";
 import type { GenerateEvent } from "./request-context.ts";
+import { noteDrafts } from "./said.ts";
 
 /** The events that are known before the answer begins. */
 export function openingEvents({ streamed, choice, checked, trace }: Progress): GenerateEvent[] {
@@ -65,6 +66,7 @@ export function engineEvents(
     onUsed: cost.add,
     onDrafts(drafts, chosen) {
       progress.drafted = { drafts, chosen };
+      if (progress.said) noteDrafts(progress.said, drafts);
     },
     requester: { workspace: context.caller.workspaceId },
     ...cacheKey(context.caller.workspaceId, conversation, checked.tools),

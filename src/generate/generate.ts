@@ -32,6 +32,7 @@ import type { ReadRequest } from "./read-request.ts";
 import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
 import { doneMessage, fold, replay } from "./response.ts";
 import { leaveRun, showRun } from "./run.ts";
+import { beginText } from "./said.ts";
 import { type Ending, ended, failed, left, type Settled, settle } from "./settle.ts";
 
 export interface Generation {
@@ -77,7 +78,7 @@ export interface GenerationParts {
   /** Grades drafts that disagree; undefined: none does. */
   referee?: Referee | undefined;
   /** Shows how answers are made, and keeps how they were made; undefined: nothing does. */
-  runs?: Pick<RunKeeper, "begin" | "end" | "keep"> | undefined;
+  runs?: Pick<RunKeeper, "begin" | "end" | "keep" | "keepsText"> | undefined;
   rates: Config["rates"];
 }
 
@@ -135,11 +136,12 @@ async function* generate(
     const choice = chooseLevel(parts.difficulty, parts.levels, { effort, conversation, trace: trace !== undefined });
     running.limit(parts.deadlines[choice.level]);
 
+    const said = parts.runs && beginText(parts.runs, context.caller, checked);
     const reading = traced("input", () => readInput(engine, parts.reader, read, trace, workspaceId, running.signal));
     const input = reading instanceof Promise ? await reading : reading;
 
     const { offline } = engine.models;
-    const found = { context, streamed, running, checked, subjects, idempotency, choice, trace, input };
+    const found = { context, streamed, running, checked, subjects, idempotency, choice, trace, input, said };
     const progress = startProgress(found, offline);
     const opening = openLease(parts.admission, parts.rates, progress);
     const lease = opening instanceof Promise ? await opening : opening;

@@ -11,6 +11,7 @@ import type { Input } from "./input.ts";
 import type { Choice } from "./level.ts";
 import { EFFORT_LOWERED, OFFLINE } from "./notices.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { Said } from "./said.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
 /** What the steps before the lease have found out about a request. */
@@ -26,6 +27,8 @@ interface Found {
   /** Undefined unless the caller asked for the Intelligence Trace, or runs are kept. */
   readonly trace: Trace | undefined;
   readonly input: Input;
+  /** Undefined: no text of the request is kept. */
+  readonly said: Said | undefined;
 }
 
 /**

@@ -32,6 +32,8 @@ import { lookupWith } from "../names/resolve.ts";
 import { startShedder } from "../overload/shedder.ts";
 import { RunKeeper } from "../runs/keeper.ts";
 import { findRunning } from "../runs/running.ts";
+import { TextKeys } from "../runs/text-keys.ts";
+import { TextStore } from "../runs/text-store.ts";
 import { createSearch } from "../search/search.ts";
 import { createStore, type Store } from "../store/open.ts";
 import { keepPartitions } from "../store/partitions.ts";
@@ -154,7 +156,10 @@ function createServiceParts(context: Context, store: Store, admission: Admission
   const shedder = startShedder(config.maxLoopDelayMs, telemetry);
   stack.defer(() => shedder.stop());
   const { deadlines, levels } = config;
-  const runs = config.runs.isOn ? new RunKeeper(maintenance, config.runs) : undefined;
+  const { isOn, perDay, textKeys: keys, textBytesPerDay } = config.runs;
+  const textKeys = new TextKeys(keys);
+  const texts = textKeys.areSet ? new TextStore(maintenance, textKeys, textBytesPerDay) : undefined;
+  const runs = isOn ? new RunKeeper(maintenance, { perDay, texts }) : undefined;
   stack.defer(() => runs?.flush());
   telemetry.watchRuns(() => runs?.counts);
   const { generation, learning, probes, hasAnswered } = createReloadable(context, store, {
@@ -187,6 +192,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     postLog: (workspaceId) => postLog(maintenance, workspaceId),
     runs: runs && {
       flush: () => runs.flush(),
+      textKeys,
       running: findRunning(runs.running, notifications, () => hasOtherReplicas(maintenance)),
     },
   });

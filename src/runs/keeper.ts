@@ -2,6 +2,7 @@ import { timeOfGeneration } from "../contract/generation-id.ts";
 import type { Pool } from "../store/pool.ts";
 import { type RunFacts, recordText } from "./record.ts";
 import type { Look } from "./running.ts";
+import type { TextStore } from "./text-store.ts";
 
 /** Longest wait of a run before it is sent, in milliseconds, and number of runs that are sent at once. */
 const WAIT_MS = 200;
@@ -10,12 +11,26 @@ const MAX_BATCH = 256;
 /** Most runs that wait. Further ones are lost. */
 const MAX_WAITING = 8_192;
 
+/** Most bytes of text that are sent at once, and that wait. Further texts are lost, but not their runs. */
+const MAX_TEXT = { batch: 4_000_000, waiting: 32_000_000 };
+
 const DAY_MS = 86_400_000;
 
-/** What has become of runs. `over_cap`: their workspace had too many that day. `lost`: the database was too slow. */
-export type RunCounts = Record<"kept" | "over_cap" | "lost", number>;
+/**
+ * What has become of runs and of their texts. `over_cap`: their workspace had too many that day. `lost`: the database
+ * was too slow.
+ */
+export type RunCounts = Record<"kept" | "over_cap" | "lost" | "text_kept" | "text_over_cap" | "text_lost", number>;
 
-interface Waiting {
+/** The text of a run. */
+export interface KeptText {
+  /** Of the API key. */
+  readonly keyId: string;
+  /** See `writeText`. */
+  readonly text: Uint8Array;
+}
+
+interface Waiting extends Partial<KeptText> {
   readonly workspaceId: string;
   readonly id: string;
   readonly facts: RunFacts;
@@ -24,6 +39,8 @@ interface Waiting {
 export interface RunsOptions {
   /** Most runs of one workspace on one day (UTC). */
   readonly perDay: number;
+  /** Undefined: no text is kept. */
+  readonly texts?: Pick<TextStore, "write"> | undefined;
 }
 
 /**
@@ -31,21 +48,30 @@ export interface RunsOptions {
  * it, and a run that cannot be kept is lost.
  */
 export class RunKeeper {
-  readonly counts: RunCounts = { kept: 0, over_cap: 0, lost: 0 };
+  readonly counts: RunCounts = { kept: 0, over_cap: 0, lost: 0, text_kept: 0, text_over_cap: 0, text_lost: 0 };
   /** The requests that run, by the identifiers of their generations. */
   readonly running = new Map<string, Look>();
   readonly #pool: Pick<Pool, "query">;
   readonly #perDay: number;
+  readonly #texts: RunsOptions["texts"];
   #waiting: Waiting[] = [];
+  /** Bytes of text that wait. */
+  #textBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   /** Workspaces that have their number of runs of the day. */
   readonly #filled = new Set<string>();
   #day = 0;
 
-  constructor(pool: Pick<Pool, "query">, { perDay }: RunsOptions) {
+  constructor(pool: Pick<Pool, "query">, { perDay, texts }: RunsOptions) {
     this.#pool = pool;
     this.#perDay = perDay;
+    this.#texts = texts;
+  }
+
+  /** Whether texts can be kept. */
+  get keepsText(): boolean {
+    return this.#texts !== undefined;
   }
 
   /** Shows a request until it is kept, or has ended. */
@@ -58,23 +84,38 @@ export class RunKeeper {
     if (id !== undefined) this.running.delete(id);
   }
 
-  /** Keeps what a request of a workspace leaves. It never waits and never throws. */
-  keep(workspaceId: string, id: string, facts: RunFacts): void {
+  /**
+   * Keeps what a request of a workspace leaves. It never waits and never throws.
+   * @param text undefined: it is not kept
+   */
+  keep(workspaceId: string, id: string, facts: RunFacts, text?: KeptText): void {
     this.running.delete(id);
     if (this.#filled.has(workspaceId) && !this.#isNextDay(id)) this.counts.over_cap += 1;
     else if (this.#waiting.length >= MAX_WAITING) this.counts.lost += 1;
     else {
-      this.#waiting.push({ workspaceId, id, facts });
+      this.#waiting.push({ workspaceId, id, facts, ...this.#admitted(text) });
       if (this.#running) return;
       if (this.#waiting.length >= MAX_BATCH) this.#start();
       else this.#timer ??= setTimeout(() => this.#start(), WAIT_MS).unref();
     }
   }
 
+  /** Counts the bytes of a text that waits. @returns undefined for one that is lost */
+  #admitted(text: KeptText | undefined): KeptText | undefined {
+    if (!text) return undefined;
+    if (this.#textBytes + text.text.length > MAX_TEXT.waiting) {
+      this.counts.text_lost += 1;
+      return undefined;
+    }
+    this.#textBytes += text.text.length;
+    return text;
+  }
+
   /** Resolves when the runs that wait now are in the database, or lost. */
   async flush(): Promise<void> {
     await this.#running;
-    for (let left = this.#waiting.length; left > 0; left -= MAX_BATCH) {
+    const last = this.#waiting.at(-1);
+    while (last && this.#waiting.includes(last)) {
       this.#start();
       await this.#running;
     }
@@ -99,7 +140,7 @@ export class RunKeeper {
   }
 
   async #send(): Promise<void> {
-    const batch = this.#waiting.splice(0, MAX_BATCH);
+    const batch = this.#take();
     const last = batch.at(-1);
     try {
       const text = `[${batch.map(rowText).join()}]`;
@@ -113,6 +154,32 @@ export class RunKeeper {
     } catch {
       // The database is unavailable, which settlements report.
       this.counts.lost += batch.length;
+    }
+    await this.#sendTexts(batch);
+  }
+
+  /** Takes the runs of the next batch: at least one, and no more text than a batch may have. */
+  #take(): Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ text }, place) => {
+      bytes += text?.length ?? 0;
+      return place === MAX_BATCH || (place > 0 && bytes > MAX_TEXT.batch);
+    });
+    return this.#waiting.splice(0, end < 0 ? MAX_BATCH : end);
+  }
+
+  async #sendTexts(batch: readonly Waiting[]): Promise<void> {
+    const texts = batch.flatMap(({ workspaceId, id, keyId, text }) =>
+      keyId !== undefined && text ? [{ workspaceId, id, keyId, text }] : [],
+    );
+    if (texts.length === 0 || !this.#texts) return;
+    for (const { text } of texts) this.#textBytes -= text.length;
+    try {
+      const kept = await this.#texts.write(texts);
+      this.counts.text_kept += kept;
+      this.counts.text_over_cap += texts.length - kept;
+    } catch {
+      this.counts.text_lost += texts.length;
     }
   }
 }

@@ -33,6 +33,9 @@ export const RUN_DAYS = 30;
 /** Days in which the outcome of an answer can be recorded; see `record_outcome.sql`. */
 const OUTCOME_DAYS = 7;
 
+/** Most days for which the text of runs is kept. */
+export const MAX_TEXT_DAYS = 30;
+
 const TABLES: readonly PartitionedTable[] = [
   {
     ...{ table: "generations", unit: "month", prefix: "generations", column: "created_at" },
@@ -49,6 +52,10 @@ const TABLES: readonly PartitionedTable[] = [
   { table: "ledger", unit: "month", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
   { table: "outcomes", unit: "day", prefix: "outcomes", column: "created_at", boundPrefix: "", expires: OUTCOME_DAYS },
   { table: "runs", unit: "day", prefix: "runs", column: "began_at", boundPrefix: "", expires: "runs" },
+  {
+    ...{ table: "run_texts", unit: "day", prefix: "run_texts", column: "began_at" },
+    ...{ boundPrefix: "", expires: MAX_TEXT_DAYS },
+  },
 ];
 
 /** Age of the counters of a capped subject from which they are dropped, in days. The longest period has 31. */
@@ -170,6 +177,15 @@ export async function arrangePartitions(
     }
   }
   await change(pool, (query) => query("delete from run_counts where day < $1", [new Date(now - DAY_MS)]));
+  // Without its workspace, a text has no retention either.
+  await change(pool, (query) =>
+    query(
+      `delete from run_texts t where not exists (
+         select from workspaces w
+         where w.id = t.workspace_id and t.began_at > $1::timestamptz - make_interval(days => w.run_text_days))`,
+      [new Date(now)],
+    ),
+  );
   // Counters that no request has touched for longer than a period are found again in the tables of usage.
   await change(pool, (query) =>
     query("delete from subject_periods where at < $1", [new Date(now - IDLE_DAYS * DAY_MS)]),

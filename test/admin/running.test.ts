@@ -3,6 +3,7 @@ import { createClient } from "@connectrpc/connect";
 import { ActivityService, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { StepKind } from "../../gen/chorus/v1/generation_pb.js";
 import { newGenerationId } from "../../src/contract/generation-id.ts";
+import { TextKeys } from "../../src/runs/text-keys.ts";
 import { adminOf } from "../helpers/admin.ts";
 import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
@@ -86,7 +87,9 @@ test("shows a developer the running requests of own keys only", async ({ t }) =>
     return { ...request, id: newGenerationId(), keyId, inputTokens: 1, latencyMs: 1 };
   });
   const running = { list: async () => all, find: async (_: string, id: string) => all.find((one) => one.id === id) };
-  const { activity } = adminOf(pool, { runs: { flush: async () => undefined, running } });
+  const { activity } = adminOf(pool, {
+    runs: { flush: async () => undefined, running, textKeys: new TextKeys([]) },
+  });
   const developer = { kind: "member", id: "per_1", workspaceId: "ws_1", role: "developer" } as const;
   const { generations } = await activity.listRunning({}, developer);
   assert.deepEqual(

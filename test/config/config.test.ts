@@ -68,7 +68,7 @@ test("returns the documented defaults for an empty environment", () => {
       levels: { medium: 0.22, high: 0.6 },
       deadlines: { low: 30_000, medium: 60_000, high: 180_000 },
       drainMs: 20_000,
-      runs: { isOn: true, days: 30, perDay: 100_000 },
+      runs: { isOn: true, days: 30, perDay: 100_000, textKeys: [], textBytesPerDay: 1_000_000_000 },
       retentionDays: 400,
       bodyBudgetBytes: 268_435_456,
       connections: { public: 312, internal: 104, vendors: 416 },
@@ -345,4 +345,27 @@ test("divides memory, connections and calls among the workers, and gives each th
   assert.ok(two.connections.public < one.connections.public);
   assert.ok(read("auto").workers >= 1);
   for (const value of ["0", "257", "all", "2.5"]) refused({ CHORUS_WORKERS: value }, "CHORUS_WORKERS");
+});
+
+test("reads keys for the text of runs, the newest first, and refuses what is none without quoting it", () => {
+  const [one, two] = [Buffer.alloc(32, 1).toString("base64"), Buffer.alloc(32, 2).toString("base64")];
+  const { textKeys } = envToConfig({ CHORUS_RUN_TEXT_KEY: `${one}, ${two}` }).runs;
+  assert.deepEqual(
+    textKeys.map((key) => key[0]),
+    [1, 2],
+  );
+  const wrong = [
+    "secret",
+    Buffer.alloc(31).toString("base64"),
+    `${one},${two.slice(4)}`,
+    Buffer.alloc(32).toString("hex"),
+  ];
+  for (const text of wrong) {
+    refused({ CHORUS_RUN_TEXT_KEY: text }, "CHORUS_RUN_TEXT_KEY must be a key of 32", "openssl rand -base64 32");
+    assert.throws(
+      () => envToConfig({ CHORUS_RUN_TEXT_KEY: text }),
+      (error: Error) => !error.message.includes(text),
+    );
+  }
+  refused({ CHORUS_RUN_TEXT_KEY: one, CHORUS_RUNS: "off" }, "CHORUS_RUN_TEXT_KEY needs runs");
 });

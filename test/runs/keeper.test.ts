@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "vitest";
 import { newGenerationId } from "../../src/contract/generation-id.ts";
 import { Trace } from "../../src/engine/trace.ts";
 import { RunKeeper } from "../../src/runs/keeper.ts";
 import type { RunFacts } from "../../src/runs/record.ts";
+import { writeText } from "../../src/runs/text.ts";
+import { TextKeys } from "../../src/runs/text-keys.ts";
+import { TextStore, type WaitingText } from "../../src/runs/text-store.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 10, 20, 12);
+
+const NO_TEXTS = { text_kept: 0, text_over_cap: 0, text_lost: 0 };
 
 function factsOf(): RunFacts {
   const trace = new Trace();
@@ -48,8 +54,8 @@ test("keeps runs of several workspaces with one statement, at most so many of a 
   other.keep("ws_1", newGenerationId(NOW + 10), factsOf());
   await other.flush();
   assert.equal(await kept("ws_1"), 4, "replicas count together");
-  assert.deepEqual(other.counts, { kept: 1, over_cap: 0, lost: 0 });
-  assert.deepEqual(keeper.counts, { kept: 7, over_cap: 1, lost: 0 });
+  assert.deepEqual(other.counts, { ...NO_TEXTS, kept: 1, over_cap: 0, lost: 0 });
+  assert.deepEqual(keeper.counts, { ...NO_TEXTS, kept: 7, over_cap: 1, lost: 0 });
 });
 
 test("deletes runs after their retention", async (t) => {
@@ -74,5 +80,56 @@ test("loses runs while the database is away, without an error, and bounds those 
   for (let i = 0; i < 9_000; i++) keeper.keep("ws_1", newGenerationId(NOW), factsOf());
   await keeper.flush();
   await away.end();
-  assert.deepEqual(keeper.counts, { kept: 0, over_cap: 0, lost: 9_000 });
+  assert.deepEqual(keeper.counts, { ...NO_TEXTS, kept: 0, over_cap: 0, lost: 9_000 });
+});
+
+test("sends few bytes of text at once, and loses texts but no runs when too many wait", async (t) => {
+  const { pool } = await testDatabase(t);
+  const sizes: number[] = [];
+  const write = async (texts: readonly WaitingText[]) => {
+    sizes.push(texts.reduce((sum, { text }) => sum + text.length, 0));
+    return texts.length - 1;
+  };
+  const keeper = new RunKeeper(pool, { perDay: 1_000, texts: { write } });
+  assert.equal(keeper.keepsText, true);
+  const text = new Uint8Array(1_000_000);
+  for (let i = 0; i < 40; i++) keeper.keep("ws_1", newGenerationId(NOW + i), factsOf(), { keyId: "key_1", text });
+  await keeper.flush();
+  assert.deepEqual(
+    sizes,
+    Array.from({ length: 8 }, () => 4_000_000),
+  );
+  assert.deepEqual(keeper.counts, { kept: 40, over_cap: 0, lost: 0, text_kept: 24, text_over_cap: 8, text_lost: 8 });
+  keeper.keep("ws_1", newGenerationId(NOW + 50), factsOf(), { keyId: "key_1", text });
+  await keeper.flush();
+  assert.equal(keeper.counts.text_kept, 24, "there is room again");
+
+  const failing = new RunKeeper(pool, { perDay: 1_000, texts: { write: () => Promise.reject(new Error("away")) } });
+  failing.keep("ws_1", newGenerationId(NOW + 60), factsOf(), { keyId: "key_1", text });
+  await failing.flush();
+  assert.deepEqual([failing.counts.kept, failing.counts.text_lost], [1, 1]);
+});
+
+test("keeps text of a workspace up to so many bytes on a day, and none where it may not be kept now", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("insert into workspaces (id, name, run_text_days) values ('ws_1', 'one', 1), ('ws_2', 'two', null)");
+  const texts = new TextKeys([randomBytes(32)]);
+  const text = writeText({
+    conversation: {
+      system: [],
+      messages: [{ role: "user", text: randomBytes(600).toString("hex") }],
+      continues: false,
+    },
+    ...{ files: [], drafts: [], answer: "", calls: [] },
+  });
+  const store = new TextStore(pool, texts, 2_000);
+  const at = (workspaceId: string, ms: number) => ({
+    workspaceId,
+    id: newGenerationId(NOW + ms),
+    keyId: "key_1",
+    text,
+  });
+  assert.equal(await store.write([at("ws_1", 1), at("ws_1", 2), at("ws_1", 3), at("ws_1", 4)]), 2);
+  assert.equal(await store.write([at("ws_1", 5)]), 0);
+  assert.equal(await store.write([at("ws_1", DAY), at("ws_2", 1)]), 1, "the next day counts anew");
 });

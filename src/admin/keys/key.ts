@@ -31,6 +31,8 @@ export interface KeyRow {
   /** Null: none. */
   fixedTags: Tags | null;
   forbidsTags: boolean;
+  /** Whether the text of its requests is never kept. */
+  forbidsText: boolean;
   /** Identifier of a person or token; null: not known. */
   createdBy: string | null;
   /** Name of that person. */
@@ -42,6 +44,7 @@ export interface KeyRow {
 export const COLUMNS = `k.id, k.workspace_id as "workspaceId", w.name as workspace, k.name, k.prefix, k.scopes,
   k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
   (k.console or k.playground) as console, k.fixed_tags as "fixedTags", k.forbids_tags as "forbidsTags",
+  k.forbids_text as "forbidsText",
   k.created_by as "createdBy",
   (select coalesce(nullif(p.name, ''), p.email) from people p where p.id = k.created_by) as "createdByName",
   (select jsonb_build_object('id', p.id, 'name', p.name, 'email', p.email) from people p where p.id = k.person_id)

@@ -27,7 +27,7 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
   return {
     listKeys: listKeys(pool, clock),
 
-    async createKey({ workspace, name, scopes: numbers, expiresAt, tags }, actor) {
+    async createKey({ workspace, name, scopes: numbers, expiresAt, tags, forbidsText }, actor) {
       checkLabel("name", name);
       const developer = developerOf(actor);
       const scopes = readScopes(numbers, developer !== undefined);
@@ -40,18 +40,21 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
         const id = `key_${randomBytes(12).toString("hex")}`;
         const row = await insertKey(query, [
           ...[workspaceId, id, hashSecret(secret), prefixOf(secret), name, scopes, new Date(now), expiry],
-          ...[fixedTags, forbidsTags, actor.id, actor.kind === "member" ? actor.id : null],
+          ...[fixedTags, forbidsTags, actor.id, actor.kind === "member" ? actor.id : null, forbidsText],
         ]);
-        const details = { id, name, scopes, expires_at: expiry, ...(tags ? tagDetails(row) : {}) };
+        const more = { ...(tags ? tagDetails(row) : {}), ...textDetails(forbidsText || undefined) };
+        const details = { id, name, scopes, expires_at: expiry, ...more };
         await record(query, actor, workspaceId, "key.create", details);
         return row;
       });
       return { key: keyMessage(key), secret };
     },
 
-    async updateKey({ id, name, expiry, tags }, actor) {
-      if (name === undefined && expiry.case === undefined && !tags)
-        throw invalid("name", "Set at least one of name, expires_at, never_expires and tags.");
+    async updateKey({ id, name, expiry, tags, forbidsText }, actor) {
+      if (name === undefined && expiry.case === undefined && !tags && forbidsText === undefined)
+        throw invalid("name", "Set at least one of name, expires_at, never_expires, tags and forbids_text.");
+      if (forbidsText === false && developerOf(actor) !== undefined)
+        throw new Failure("missing_scope", { message: "Allowing the text of a key to be kept needs the role owner." });
       if (name !== undefined) checkLabel("name", name);
       const expiresAt = expiry.case === "expiresAt" ? readExpiry(expiry.value, clock()) : null;
       return changeKey(id, actor, async (query, key) => {
@@ -61,13 +64,11 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
           ...(tags
             ? readTags(tags, key.fixedTags?.[MEMBER_TAG])
             : { fixedTags: key.fixedTags, forbidsTags: key.forbidsTags }),
+          forbidsText: forbidsText ?? key.forbidsText,
         };
-        await query(
-          "update api_keys set name = $2, expires_at = $3, fixed_tags = $4, forbids_tags = $5 where id = $1",
-          [id, after.name, after.expiresAt, after.fixedTags, after.forbidsTags],
-        );
+        await writeKey(query, id, after);
         const details = { id, name: after.name, expires_at: after.expiresAt, ...(tags ? tagDetails(after) : {}) };
-        await record(query, actor, key.workspaceId, "key.update", details);
+        await record(query, actor, key.workspaceId, "key.update", { ...details, ...textDetails(forbidsText) });
         return { ...key, ...after };
       });
     },
@@ -85,6 +86,16 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
 
     takeOverKey: ({ id }, actor) => changeKey(id, actor, (query, key) => takeOver(query, key, actor)),
   };
+}
+
+type Changeable = Pick<KeyRow, "name" | "expiresAt" | "fixedTags" | "forbidsTags" | "forbidsText">;
+
+async function writeKey(query: Query, id: string, key: Changeable): Promise<void> {
+  await query(
+    `update api_keys set name = $2, expires_at = $3, fixed_tags = $4, forbids_tags = $5, forbids_text = $6
+     where id = $1`,
+    [id, key.name, key.expiresAt, key.fixedTags, key.forbidsTags, key.forbidsText],
+  );
 }
 
 /** The caller becomes the holder; nobody, when a token calls. The key no longer counts under a developer's caps. */
@@ -105,8 +116,8 @@ async function insertKey(query: Query, values: readonly unknown[]): Promise<KeyR
   const [row] = await query<KeyRow>(
     `with k as (
        insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at, expires_at, fixed_tags,
-         forbids_tags, created_by, person_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) returning *)
+         forbids_tags, created_by, person_id, forbids_text)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) returning *)
      select ${COLUMNS} from k join workspaces w on w.id = k.workspace_id`,
     values,
   );
@@ -147,6 +158,11 @@ function readTags(tags: KeyTags | undefined, developer: string | undefined): Pic
 
 function tagDetails({ fixedTags, forbidsTags }: Pick<KeyRow, "fixedTags" | "forbidsTags">) {
   return { tags: fixedTags, forbids_other_tags: forbidsTags };
+}
+
+/** @param forbidsText as it was sent */
+function textDetails(forbidsText: boolean | undefined) {
+  return forbidsText === undefined ? {} : { forbids_text: forbidsText };
 }
 
 async function readKey(query: Query, id: string): Promise<KeyRow> {

@@ -53,6 +53,7 @@ interface Row extends SessionRow {
   workspaces: Membership[] | null;
   key_id: string | null;
   capped: string[] | null;
+  keeps_text: boolean;
   confirmed_at: Date;
   retry_at: Date;
   asking: boolean;
@@ -77,7 +78,8 @@ export function createPersonSessions(pool: Pool, config: OidcConfig, clock: Cloc
 function readRows(query: Query, hashes: Buffer[], now: Date, usedAfter: Date): Promise<Row[]> {
   return query<Row>(
     `select s.secret_hash, s.person_id, p.name, p.email, p.subject, s.operator, s.workspace_id, k.id as key_id,
-       capped_kinds(s.workspace_id, k.id) as capped, s.confirmed_at, s.retry_at, s.asking, s.used_at, s.expires_at,
+       capped_kinds(s.workspace_id, k.id) as capped, keeps_text(s.workspace_id, k.id) as keeps_text,
+       s.confirmed_at, s.retry_at, s.asking, s.used_at, s.expires_at,
        (select jsonb_agg(jsonb_build_object('id', w.id, 'name', w.name, 'role', m.role) order by w.name)
         from members m join workspaces w on w.id = m.workspace_id where m.person_id = s.person_id) as workspaces
      from person_sessions s join people p on p.id = s.person_id
@@ -137,7 +139,7 @@ function sessionOf(row: Row): PersonSession {
   };
 }
 
-function callerOf({ person_id, capped }: Row, { id, name, role }: Membership, keyId: string): Caller {
+function callerOf({ person_id, capped, keeps_text }: Row, { id, name, role }: Membership, keyId: string): Caller {
   return {
     workspaceId: id,
     workspace: name,
@@ -145,5 +147,6 @@ function callerOf({ person_id, capped }: Row, { id, name, role }: Membership, ke
     scopes: SCOPES,
     ...(role === "developer" ? { fixedTags: { [MEMBER_TAG]: person_id } } : {}),
     ...(capped ? { capped } : {}),
+    ...(keeps_text ? { keepsText: true } : {}),
   };
 }

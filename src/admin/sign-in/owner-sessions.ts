@@ -26,6 +26,7 @@ interface Row extends SessionRow {
   workspace: string;
   key_id: string;
   capped: string[] | null;
+  keeps_text: boolean;
 }
 
 /**
@@ -41,10 +42,14 @@ export function createOwnerSessions(pool: Pool, clock: Clock = Date.now): Sessio
     touch: (query, hashes, now) =>
       query("update sessions set used_at = $2 where secret_hash = any ($1::bytea[])", [hashes, now]),
     remove: (query, hash) => query("delete from sessions where secret_hash = $1 returning 1", [hash]),
-    sessionOf: ({ token_hash, workspace_id: workspaceId, workspace, key_id: keyId, capped, expires_at }) => ({
+    sessionOf: ({ token_hash, workspace_id: workspaceId, workspace, key_id: keyId, capped, ...row }) => ({
       actor: { kind: "owner", id: tokenId(token_hash), workspaceId },
-      caller: { workspaceId, workspace, keyId, scopes: SCOPES, ...(capped ? { capped } : {}) },
-      expiresAt: expires_at,
+      caller: {
+        ...{ workspaceId, workspace, keyId, scopes: SCOPES },
+        ...(capped ? { capped } : {}),
+        ...(row.keeps_text ? { keepsText: true } : {}),
+      },
+      expiresAt: row.expires_at,
     }),
   });
 }
@@ -52,7 +57,7 @@ export function createOwnerSessions(pool: Pool, clock: Clock = Date.now): Sessio
 function readRows(query: Query, hashes: Buffer[], now: Date, usedAfter: Date): Promise<Row[]> {
   return query<Row>(
     `select s.secret_hash, s.token_hash, s.workspace_id, w.name as workspace, k.id as key_id, s.used_at, s.expires_at,
-       capped_kinds(s.workspace_id, k.id) as capped
+       capped_kinds(s.workspace_id, k.id) as capped, keeps_text(s.workspace_id, k.id) as keeps_text
      from sessions s
        left join owner_tokens o on o.workspace_id = s.workspace_id and o.secret_hash = s.token_hash
          and (o.expires_at is null or o.expires_at > $2)

@@ -5,6 +5,7 @@ import type { Tokens } from "../sign-in/tokens.ts";
 import { createWorkspace } from "./create.ts";
 import { getNextTier, setLimits, setTier } from "./limits.ts";
 import { createOwnerToken } from "./owner-token.ts";
+import { setRunText } from "./run-text.ts";
 import { createSignInLink } from "./sign-in-link.ts";
 import {
   COLUMNS,
@@ -15,8 +16,16 @@ import {
   workspaceMessage,
 } from "./workspace.ts";
 
-/** Manages workspaces for operators, and shows owners their workspace. */
-export function createWorkspaceAdmin(pool: Pool, tokens: Pick<Tokens, "forget">, clock: Clock): WorkspaceAdmin {
+/**
+ * Manages workspaces for operators, and shows owners their workspace.
+ * @param canKeepText whether the service has a key for the text of requests
+ */
+export function createWorkspaceAdmin(
+  pool: Pool,
+  tokens: Pick<Tokens, "forget">,
+  clock: Clock,
+  canKeepText: boolean,
+): WorkspaceAdmin {
   return {
     createWorkspace: createWorkspace(pool),
     /** Lists workspaces by name, in pages. */
@@ -38,6 +47,7 @@ export function createWorkspaceAdmin(pool: Pool, tokens: Pick<Tokens, "forget">,
     getNextTier: getNextTier(pool),
     setTier: setTier(pool),
     setLimits: setLimits(pool),
+    setRunText: setRunText(pool, canKeepText),
     createOwnerToken: createOwnerToken(pool, tokens, clock),
     createSignInLink: createSignInLink(pool, clock),
   };

@@ -34,13 +34,15 @@ export interface WorkspaceRow {
   purchasedTotal: bigint;
   running: number;
   spendLimits: Record<string, number>;
+  /** 0: the text of requests is not kept. */
+  runTextDays: number;
 }
 
 export const COLUMNS = `w.id, w.name, w.kind, w.created_at as "createdAt", a.tier,
   coalesce(a.tier = a.tier_override, false) as "tierOverridden", a.limits,
   array(select jsonb_object_keys(a.overrides) order by 1) as "overriddenLimits", a.granted_micro as granted,
   a.purchased_micro as purchased, u.held, a.purchased_total_micro as "purchasedTotal", u.running,
-  a.spend_limits as "spendLimits"`;
+  a.spend_limits as "spendLimits", coalesce(w.run_text_days, 0) as "runTextDays"`;
 
 /**
  * Finds a workspace that an actor may see.

@@ -38,6 +38,8 @@ export interface Draft {
    */
   canonical: string | undefined;
   end: End;
+  /** See `ModelCall.step`. */
+  step?: number | undefined;
 }
 
 /** The draft that is an answer. */
@@ -76,7 +78,7 @@ export async function requestDraft(
     throw new ModelError("The draft was refused.", { retryable: false, kind: "refused" });
   if (text.trim() === "" && calls.length === 0) throw new ModelError("The draft has no text.", { retryable: false });
   const isUsable = end.reason === "stop" && !REFUSAL.test(text.slice(0, 200));
-  return { member, text, calls, canonical: isUsable ? canonicalise(text, calls) : undefined, end };
+  return { member, text, calls, canonical: isUsable ? canonicalise(text, calls) : undefined, end, step: call.step };
 }
 
 /** Characters in one piece of a draft that is streamed as the answer. */

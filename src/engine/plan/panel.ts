@@ -9,7 +9,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
-import type { Model, ModelCall, Piece, Step } from "../../models/port/model.ts";
+import type { DraftReport, Model, ModelCall, Piece, Step } from "../../models/port/model.ts";
 import type { Comparison, Verdict } from "./compare.ts";
 import type { PieceGenerator } from "./composite.ts";
 import { affordable } from "./depth.ts";
@@ -128,14 +128,17 @@ export function panel(options: PanelOptions): Model {
     const dropped = Array.from(pending, (member) => draftSteps.get(member));
     for (const step of dropped) if (step) yield stepPiece({ ...step, outcome: "dropped" });
     verdict ??= settle([]);
-    const reported = drafts.map(({ end: { model, version }, canonical }) => ({ model, version, canonical }));
-    call.onDrafts?.(reported, verdict && drafts.indexOf(verdict.chosen));
+    call.onDrafts?.(drafts.map(reportOf), verdict && drafts.indexOf(verdict.chosen));
     if (steps.areRead && compare && arrived.size > 0)
       yield* votePieces(steps, compare, drafts, verdict, options.reason);
     if (!verdict) throw new UndecidedError(drafts, causes);
     yield* draftPieces(verdict, call);
   }
   return { name: "panel", ask };
+}
+
+function reportOf({ end: { model, version }, canonical, text, step }: Draft): DraftReport {
+  return { model, version, canonical, text, step };
 }
 
 /** A draft, or why there is none. */

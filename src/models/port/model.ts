@@ -118,6 +118,9 @@ export interface DraftReport {
   readonly version?: string | undefined;
   /** Canonical form by which drafts are compared; undefined if the draft has none. */
   readonly canonical: string | undefined;
+  readonly text: string;
+  /** See `ModelCall.step`. */
+  readonly step?: number | undefined;
 }
 
 /** Tokens that the vendor reports, as whole, bounded numbers. */

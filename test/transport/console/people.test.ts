@@ -22,8 +22,9 @@ const GROUPS = { owner: "leads", developer: "engineering", billing: "finance", v
 /** What members who are no owners may call, written down a second time. An owner may call all but OPERATORS. */
 const MAY: Record<"developer" | "billing" | "viewer", string> = {
   developer:
-    "ListGenerations ListRunning GetRun SetCap ListCaps ClearCap CreateKey UpdateKey ListKeys RevokeKey GetUsage " +
-    "GetQuotas GetPerformance ListTopKeys GetWorkspace GetNextTier Generate StreamGenerate RecordOutcome Quotas",
+    "ListGenerations ListRunning GetRun GetRunText SetCap ListCaps ClearCap CreateKey UpdateKey ListKeys RevokeKey " +
+    "GetUsage GetQuotas GetPerformance ListTopKeys GetWorkspace GetNextTier Generate StreamGenerate RecordOutcome " +
+    "Quotas",
   billing:
     "ListGenerations ListRunning GetRun ListCaps ListLedger SetSpendLimit ClearSpendLimit GetUsage GetQuotas " +
     "GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace GetNextTier Quotas Metrics",

@@ -5,7 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Effort, FinishReason, IntelligenceTrace, Notice, StepRole } from "../../v1/generation_pb.js";
+import type { Effort, FinishReason, IntelligenceTrace, Notice, Role, StepRole } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/activity.proto.
@@ -555,6 +555,13 @@ export declare type Run = Message<"chorus.admin.v1.Run"> & {
    * @generated from field: bool running = 7;
    */
   running: boolean;
+
+  /**
+   * Whether its text is kept, for GetRunText.
+   *
+   * @generated from field: chorus.admin.v1.RunTextState text = 8;
+   */
+  text: RunTextState;
 };
 
 /**
@@ -562,6 +569,253 @@ export declare type Run = Message<"chorus.admin.v1.Run"> & {
  * Use `create(RunSchema)` to create a new message.
  */
 export declare const RunSchema: GenMessage<Run>;
+
+/**
+ * Selects the text of a request.
+ *
+ * @generated from message chorus.admin.v1.GetRunTextRequest
+ */
+export declare type GetRunTextRequest = Message<"chorus.admin.v1.GetRunTextRequest"> & {
+  /**
+   * Identifier or name of the workspace. May be left out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Identifier of the generation, prefix `gen_`. Required.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.GetRunTextRequest.
+ * Use `create(GetRunTextRequestSchema)` to create a new message.
+ */
+export declare const GetRunTextRequestSchema: GenMessage<GetRunTextRequest>;
+
+/**
+ * One message of the prompt, or a call of a tool.
+ *
+ * @generated from message chorus.admin.v1.RunTextMessage
+ */
+export declare type RunTextMessage = Message<"chorus.admin.v1.RunTextMessage"> & {
+  /**
+   * Who wrote it.
+   *
+   * @generated from field: chorus.v1.Role role = 1;
+   */
+  role: Role;
+
+  /**
+   * The text. For a call of a tool: its arguments, as JSON text.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Name of the tool, for a call and for its result.
+   *
+   * @generated from field: string tool = 3;
+   */
+  tool: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.RunTextMessage.
+ * Use `create(RunTextMessageSchema)` to create a new message.
+ */
+export declare const RunTextMessageSchema: GenMessage<RunTextMessage>;
+
+/**
+ * A file of the prompt. Its content is not kept.
+ *
+ * @generated from message chorus.admin.v1.RunTextFile
+ */
+export declare type RunTextFile = Message<"chorus.admin.v1.RunTextFile"> & {
+  /**
+   * Name as the caller gave it; can be empty.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Media type.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * Size in bytes.
+   *
+   * @generated from field: int64 size = 3;
+   */
+  size: bigint;
+};
+
+/**
+ * Describes the message chorus.admin.v1.RunTextFile.
+ * Use `create(RunTextFileSchema)` to create a new message.
+ */
+export declare const RunTextFileSchema: GenMessage<RunTextFile>;
+
+/**
+ * What one model of a panel answered.
+ *
+ * @generated from message chorus.admin.v1.RunTextDraft
+ */
+export declare type RunTextDraft = Message<"chorus.admin.v1.RunTextDraft"> & {
+  /**
+   * `id` of its step.
+   *
+   * @generated from field: int32 step = 1;
+   */
+  step: number;
+
+  /**
+   * The draft.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.RunTextDraft.
+ * Use `create(RunTextDraftSchema)` to create a new message.
+ */
+export declare const RunTextDraftSchema: GenMessage<RunTextDraft>;
+
+/**
+ * The text of a request. All of it is untrusted: callers and models wrote it.
+ *
+ * @generated from message chorus.admin.v1.RunText
+ */
+export declare type RunText = Message<"chorus.admin.v1.RunText"> & {
+  /**
+   * The prompt: instructions first, then the messages in their order.
+   *
+   * @generated from field: repeated chorus.admin.v1.RunTextMessage messages = 1;
+   */
+  messages: RunTextMessage[];
+
+  /**
+   * The files that came with it.
+   *
+   * @generated from field: repeated chorus.admin.v1.RunTextFile files = 2;
+   */
+  files: RunTextFile[];
+
+  /**
+   * The drafts in the order of their steps. Empty when one model answered.
+   *
+   * @generated from field: repeated chorus.admin.v1.RunTextDraft drafts = 3;
+   */
+  drafts: RunTextDraft[];
+
+  /**
+   * The answer as far as the caller received it.
+   *
+   * @generated from field: string answer = 4;
+   */
+  answer: string;
+
+  /**
+   * Calls of tools that the answer asks for.
+   *
+   * @generated from field: repeated chorus.admin.v1.RunTextMessage calls = 5;
+   */
+  calls: RunTextMessage[];
+
+  /**
+   * Whether text was left out, because there was too much: at most 262,144 characters of a request are kept.
+   *
+   * @generated from field: bool is_cut = 6;
+   */
+  isCut: boolean;
+
+  /**
+   * When the text is deleted at the latest.
+   *
+   * @generated from field: google.protobuf.Timestamp kept_until = 7;
+   */
+  keptUntil?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.RunText.
+ * Use `create(RunTextSchema)` to create a new message.
+ */
+export declare const RunTextSchema: GenMessage<RunText>;
+
+/**
+ * Selects texts to delete.
+ *
+ * @generated from message chorus.admin.v1.DeleteRunTextRequest
+ */
+export declare type DeleteRunTextRequest = Message<"chorus.admin.v1.DeleteRunTextRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Which texts. Required.
+   *
+   * @generated from oneof chorus.admin.v1.DeleteRunTextRequest.texts
+   */
+  texts: {
+    /**
+     * That of the generation with this identifier, prefix `gen_`.
+     *
+     * @generated from field: string id = 2;
+     */
+    value: string;
+    case: "id";
+  } | {
+    /**
+     * All of the workspace. Must be true.
+     *
+     * @generated from field: bool all = 3;
+     */
+    value: boolean;
+    case: "all";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message chorus.admin.v1.DeleteRunTextRequest.
+ * Use `create(DeleteRunTextRequestSchema)` to create a new message.
+ */
+export declare const DeleteRunTextRequestSchema: GenMessage<DeleteRunTextRequest>;
+
+/**
+ * What was deleted.
+ *
+ * @generated from message chorus.admin.v1.DeleteRunTextResponse
+ */
+export declare type DeleteRunTextResponse = Message<"chorus.admin.v1.DeleteRunTextResponse"> & {
+  /**
+   * Number of requests whose text was deleted.
+   *
+   * @generated from field: int64 deleted = 1;
+   */
+  deleted: bigint;
+};
+
+/**
+ * Describes the message chorus.admin.v1.DeleteRunTextResponse.
+ * Use `create(DeleteRunTextResponseSchema)` to create a new message.
+ */
+export declare const DeleteRunTextResponseSchema: GenMessage<DeleteRunTextResponse>;
 
 /**
  * An entry of the audit log.
@@ -837,6 +1091,54 @@ export enum CallOutcome {
 export declare const CallOutcomeSchema: GenEnum<CallOutcome>;
 
 /**
+ * Whether the text of a request is kept. More states may be added.
+ *
+ * @generated from enum chorus.admin.v1.RunTextState
+ */
+export enum RunTextState {
+  /**
+   * Not known: the request runs.
+   *
+   * @generated from enum value: RUN_TEXT_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is kept.
+   *
+   * @generated from enum value: RUN_TEXT_STATE_KEPT = 1;
+   */
+  KEPT = 1,
+
+  /**
+   * The workspace keeps no texts.
+   *
+   * @generated from enum value: RUN_TEXT_STATE_OFF = 2;
+   */
+  OFF = 2,
+
+  /**
+   * The key of the request forbids it.
+   *
+   * @generated from enum value: RUN_TEXT_STATE_FORBIDDEN = 3;
+   */
+  FORBIDDEN = 3,
+
+  /**
+   * It was not kept, or is deleted: the request came before texts were kept, its text was deleted or too old, or the
+   * workspace had too much text on that day.
+   *
+   * @generated from enum value: RUN_TEXT_STATE_ABSENT = 4;
+   */
+  ABSENT = 4,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.RunTextState.
+ */
+export declare const RunTextStateSchema: GenEnum<RunTextState>;
+
+/**
  * Who made a change.
  *
  * @generated from enum chorus.admin.v1.ActorKind
@@ -925,6 +1227,28 @@ export declare const ActivityService: GenService<{
     methodKind: "unary";
     input: typeof GetRunRequestSchema;
     output: typeof RunSchema;
+  },
+  /**
+   * Shows the prompt, the drafts and the answer of one request, where the workspace keeps them; see
+   * `WorkspaceService.SetRunText`. Each call that shows a text is in the audit log. Operators cannot call it;
+   * developers only see requests of their own keys. Fails with `unknown_entity` when no text of the request is kept.
+   *
+   * @generated from rpc chorus.admin.v1.ActivityService.GetRunText
+   */
+  getRunText: {
+    methodKind: "unary";
+    input: typeof GetRunTextRequestSchema;
+    output: typeof RunTextSchema;
+  },
+  /**
+   * Deletes the kept text of one request, or of all requests of the workspace.
+   *
+   * @generated from rpc chorus.admin.v1.ActivityService.DeleteRunText
+   */
+  deleteRunText: {
+    methodKind: "unary";
+    input: typeof DeleteRunTextRequestSchema;
+    output: typeof DeleteRunTextResponseSchema;
   },
   /**
    * Lists the changes that operators, the owner and the service itself made, newest first, in pages.

@@ -143,6 +143,13 @@ export declare type Key = Message<"chorus.admin.v1.Key"> & {
    * @generated from field: chorus.admin.v1.Person holder = 14;
    */
   holder?: Person | undefined;
+
+  /**
+   * Whether the text of its requests is never kept, also where the workspace keeps texts.
+   *
+   * @generated from field: bool forbids_text = 15;
+   */
+  forbidsText: boolean;
 };
 
 /**
@@ -255,6 +262,13 @@ export declare type CreateKeyRequest = Message<"chorus.admin.v1.CreateKeyRequest
    * @generated from field: chorus.admin.v1.KeyTags tags = 5;
    */
   tags?: KeyTags | undefined;
+
+  /**
+   * True: the text of its requests is never kept, also where the workspace keeps texts.
+   *
+   * @generated from field: bool forbids_text = 6;
+   */
+  forbidsText: boolean;
 };
 
 /**
@@ -339,6 +353,14 @@ export declare type UpdateKeyRequest = Message<"chorus.admin.v1.UpdateKeyRequest
    * @generated from field: chorus.admin.v1.KeyTags tags = 5;
    */
   tags?: KeyTags | undefined;
+
+  /**
+   * Whether the text of its requests is never kept. True deletes nothing that is kept already. Only an owner or
+   * operator can set it to false.
+   *
+   * @generated from field: optional bool forbids_text = 6;
+   */
+  forbidsText?: boolean | undefined;
 };
 
 /**
@@ -581,7 +603,8 @@ export declare const KeyService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * Renames a key, or changes its expiry. Takes effect on every replica within a second.
+   * Renames a key, or changes its expiry, its tags, or whether the text of its requests may be kept. Takes effect on
+   * every replica within a second.
    *
    * @generated from rpc chorus.admin.v1.KeyService.UpdateKey
    */

@@ -142,6 +142,13 @@ export declare type Workspace = Message<"chorus.admin.v1.Workspace"> & {
    * @generated from field: repeated chorus.admin.v1.SpendLimitSetting spend_limits = 14;
    */
   spendLimits: SpendLimitSetting[];
+
+  /**
+   * Days for which the text of requests is kept; 0: it is not kept.
+   *
+   * @generated from field: int32 run_text_days = 15;
+   */
+  runTextDays: number;
 };
 
 /**
@@ -519,6 +526,53 @@ export declare type SetLimitsResponse = Message<"chorus.admin.v1.SetLimitsRespon
 export declare const SetLimitsResponseSchema: GenMessage<SetLimitsResponse>;
 
 /**
+ * For how long the text of requests is kept.
+ *
+ * @generated from message chorus.admin.v1.SetRunTextRequest
+ */
+export declare type SetRunTextRequest = Message<"chorus.admin.v1.SetRunTextRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * 1 to 30 days from each request; 0: no text is kept.
+   *
+   * @generated from field: int32 days = 2;
+   */
+  days: number;
+};
+
+/**
+ * Describes the message chorus.admin.v1.SetRunTextRequest.
+ * Use `create(SetRunTextRequestSchema)` to create a new message.
+ */
+export declare const SetRunTextRequestSchema: GenMessage<SetRunTextRequest>;
+
+/**
+ * The workspace with its new setting.
+ *
+ * @generated from message chorus.admin.v1.SetRunTextResponse
+ */
+export declare type SetRunTextResponse = Message<"chorus.admin.v1.SetRunTextResponse"> & {
+  /**
+   * The workspace.
+   *
+   * @generated from field: chorus.admin.v1.Workspace workspace = 1;
+   */
+  workspace?: Workspace | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.SetRunTextResponse.
+ * Use `create(SetRunTextResponseSchema)` to create a new message.
+ */
+export declare const SetRunTextResponseSchema: GenMessage<SetRunTextResponse>;
+
+/**
  * An owner token to create.
  *
  * @generated from message chorus.admin.v1.CreateOwnerTokenRequest
@@ -821,6 +875,18 @@ export declare const WorkspaceService: GenService<{
     methodKind: "unary";
     input: typeof SetLimitsRequestSchema;
     output: typeof SetLimitsResponseSchema;
+  },
+  /**
+   * Begins or ends keeping the text of requests: prompt, drafts and answer, encrypted with a key of the operator. Only
+   * an owner can begin it; an operator can end it. To end it deletes all texts of the workspace at once, and to shorten
+   * the time those that are older. Fails with `invalid_request` while the service has no key for it.
+   *
+   * @generated from rpc chorus.admin.v1.WorkspaceService.SetRunText
+   */
+  setRunText: {
+    methodKind: "unary";
+    input: typeof SetRunTextRequestSchema;
+    output: typeof SetRunTextResponseSchema;
   },
   /**
    * Creates the owner token of a workspace and revokes the previous one. Only this response contains the secret.
