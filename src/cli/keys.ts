@@ -15,6 +15,7 @@ import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { enumOf, parseTags, readPages, repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 export function addKeys(program: Command): void {
@@ -39,9 +40,15 @@ function addCreate(keys: Command): void {
     )
     .option("--tag <name=value>", "tag of each of its requests; repeat for up to 8", repeated)
     .option("--forbid-tags", "refuse requests that name other tags")
+    .option("--forbid-text", "never keep the text of its requests")
     .action(
       async (
-        options: TagOptions & { workspace?: string; name?: string; scope?: string[]; expires?: string },
+        options: TagOptions & { forbidText?: true } & {
+          workspace?: string;
+          name?: string;
+          scope?: string[];
+          expires?: string;
+        },
         command: Command,
       ) => {
         const client = await operatorClient(KeyService, command);
@@ -51,6 +58,7 @@ function addCreate(keys: Command): void {
           scopes: (options.scope ?? []).map((text) => enumOf("--scope", ScopeSchema, text)),
           ...(options.expires === undefined ? {} : { expiresAt: parseTime("--expires", options.expires, 1) }),
           ...tagsOf(options),
+          forbidsText: options.forbidText ?? false,
         });
         show(command, CreateKeyResponseSchema, response, ({ key, secret }) => {
           printKey({ key });
@@ -76,7 +84,7 @@ function addList(keys: Command): void {
 function addUpdate(keys: Command): void {
   keys
     .command("update")
-    .description("rename a key, or change when it stops working or its tags")
+    .description("rename a key, or change when it stops working, its tags, or whether its text may be kept")
     .argument("<id>", "identifier of the key, such as key_…")
     .option("--name <name>", "new name")
     .option("--expires <time>", "when it stops working: a time, a duration such as 30d, or never")
@@ -87,14 +95,18 @@ function addUpdate(keys: Command): void {
     )
     .option("--forbid-tags", "refuse requests that name other tags")
     .option("--clear-tags", "neither set nor forbid tags")
-    .action(async (id: string, options: TagOptions & { name?: string; expires?: string }, command: Command) => {
-      const { name, expires, clearTags } = options;
+    .option("--forbid-text", "never keep the text of its requests from now on")
+    .option("--allow-text", "keep the text of its requests where the workspace keeps texts")
+    .action(async (id: string, options: UpdateOptions, command: Command) => {
+      const { name, expires, clearTags, forbidText, allowText } = options;
+      if (forbidText && allowText) throw new CliError("--forbid-text and --allow-text exclude each other. Use one.");
       const client = await operatorClient(KeyService, command);
       const response = await client.updateKey({
         id,
         ...(clearTags ? { tags: {} } : tagsOf(options)),
         ...(name === undefined ? {} : { name }),
         ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
+        ...(forbidText || allowText ? { forbidsText: forbidText === true } : {}),
       });
       show(command, UpdateKeyResponseSchema, response, printKey);
     });
@@ -120,6 +132,13 @@ function addTakeOver(keys: Command): void {
       const response = await (await operatorClient(KeyService, command)).takeOverKey({ id });
       show(command, TakeOverKeyResponseSchema, response, printKey);
     });
+}
+
+interface UpdateOptions extends TagOptions {
+  name?: string;
+  expires?: string;
+  forbidText?: true;
+  allowText?: true;
 }
 
 interface TagOptions {

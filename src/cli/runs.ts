@@ -20,8 +20,9 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { limitOf, readPages, show, wantsJson } from "./command.ts";
+import { limitOf, OWN_WORKSPACE, readPages, show, wantsJson } from "./command.ts";
 import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
+import { addRunText, showText } from "./run-text.ts";
 
 /** `chorus runs`: how requests were answered. */
 export function addRuns(program: Command): void {
@@ -29,7 +30,7 @@ export function addRuns(program: Command): void {
   runs
     .command("list")
     .description("list the requests of a workspace, newest first")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
+    .argument("[workspace]", OWN_WORKSPACE)
     .option("--limit <n>", "most requests to list", "20")
     .option("--running", "list the requests that run now")
     .action(async (workspace = "", options: { limit: string; running?: true }, command: Command) => {
@@ -49,11 +50,14 @@ export function addRuns(program: Command): void {
     .command("show")
     .description("show the steps, calls of models, votes and costs of one request; an operator sees models and vendors")
     .argument("<id>", "identifier of the request, such as gen_…")
-    .argument("[workspace]", "name or identifier; an owner can omit it")
-    .action(async (id: string, workspace = "", _: object, command: Command) => {
+    .argument("[workspace]", OWN_WORKSPACE)
+    .option("--text", "show its prompt, drafts and answer instead, where they are kept; needs an owner token")
+    .action(async (id: string, workspace = "", options: { text?: true }, command: Command) => {
+      if (options.text) return showText(id, workspace, command);
       const client = await operatorClient(ActivityService, command);
       show(command, RunSchema, await client.getRun({ workspace, id }), printRun);
     });
+  addRunText(runs);
 }
 
 function requestRow(of: Generation) {

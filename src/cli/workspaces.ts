@@ -20,6 +20,7 @@ import { numberOf, wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
 import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
+import { daysText } from "./run-text.ts";
 import { CliError } from "./target.ts";
 
 export function addWorkspaces(program: Command): void {
@@ -99,6 +100,7 @@ export function printWorkspace(of: Workspace | undefined, command: Command): voi
     ["held", grouped(of.held)],
     ["purchased in total", grouped(of.purchasedTotal)],
     ["running requests", grouped(of.running)],
+    ["text of requests", of.runTextDays > 0 ? `kept for ${daysText(of.runTextDays)}` : "not kept"],
     ...Object.entries(spendLimitsJson(of.spendLimits)).map(([period, amount]) => [
       `spend limit per ${period}`,
       grouped(amount),
