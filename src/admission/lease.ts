@@ -218,6 +218,7 @@ class HeldLease implements Lease {
   }
 }
 
+/** JSON leaves out what is undefined. */
 function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Date): SettlementRow {
   const { inputTokens, streamed, subjects } = request;
   const { outcome, outputTokens } = actual;
@@ -230,8 +231,8 @@ function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Dat
     request_id: request.requestId,
     created_at: createdAt,
     key_id: request.caller.keyId,
-    ...(subjects.user === undefined ? {} : { end_user: subjects.user }),
-    ...(subjects.tags ? { tags: subjects.tags } : {}),
+    end_user: subjects.user,
+    tags: subjects.tags,
     streamed,
     shape: request.shape,
     effort: request.effort,
@@ -244,12 +245,12 @@ function settlementRow(request: LeaseRequest, actual: Settlement, createdAt: Dat
     finish_reason: actual.finishReason ?? null,
     latency_ms: Math.round(actual.latencyMs),
     model: actual.model ?? null,
-    ...(actual.ability ? { ability: actual.ability } : {}),
-    ...(actual.fingerprint ? { fingerprint: actual.fingerprint } : {}),
-    ...(actual.drafts ? { drafts: actual.drafts } : {}),
-    ...(actual.cost ? costColumns(actual.cost) : {}),
+    ability: actual.ability,
+    fingerprint: actual.fingerprint,
+    drafts: actual.drafts,
+    ...(actual.cost && costColumns(actual.cost)),
     ...request.idempotency,
-    ...(response ? { response: Buffer.from(response).toString("base64") } : {}),
+    response: response && Buffer.from(response).toString("base64"),
   };
 }
 

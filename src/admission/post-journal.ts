@@ -14,7 +14,7 @@ export interface SettlementRow {
   /** Of a request with an idempotency key: the hashes it was admitted with, and the response to keep, in base64. */
   key?: string;
   body?: string;
-  response?: string;
+  response?: string | undefined;
   [column: string]: unknown;
 }
 

@@ -130,6 +130,8 @@ test("remembers the 10,000 workspaces that were admitted or refused last", async
   assert.equal(standing.check(first), undefined);
   standing.note(first, true);
   standing.note(others[0] ?? "", true);
+  // Those that are forgotten take no place.
+  for (const name of others) standing.note(`${name} refused`, false);
   assert.equal(standing.check(first), undefined);
   assert.notEqual(standing.check(second), undefined);
   await standing.check(second);
