@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, open, readFile, rm } from "node:fs/promises";
+import { type FileHandle, open, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
@@ -25,17 +25,21 @@ export function newPath(folder: string): string {
   return join(folder, `${randomUUID()}${EXTENSION}`);
 }
 
+interface OpenFile {
+  readonly path: string;
+  readonly handle: FileHandle;
+  /** Bytes that are confirmed. */
+  size: number;
+}
+
 /** Appends entries to the newest file of a process. @param paths receives the path of each new file */
 export function createWriter(folder: string, paths: string[]) {
-  let file: FileHandle | undefined;
-  /** Bytes of the file that are confirmed. */
-  let size = 0;
+  let file: OpenFile | undefined;
 
-  async function openNew(): Promise<FileHandle> {
+  async function openNew(): Promise<OpenFile> {
     const path = newPath(folder);
-    file = await open(path, "ax", 0o600);
+    file = { path, handle: await open(path, "ax", 0o600), size: 0 };
     paths.push(path);
-    size = 0;
     await flush(folder);
     return file;
   }
@@ -43,30 +47,34 @@ export function createWriter(folder: string, paths: string[]) {
   async function close(): Promise<void> {
     const closing = file;
     file = undefined;
-    await closing?.close();
+    await closing?.handle.close();
   }
 
   /** Removes what a failed write has left, so that the next process does not charge for it. */
-  async function undo(): Promise<void> {
-    await file?.truncate(size).catch(() => undefined);
+  async function undo({ path, handle, size }: OpenFile): Promise<void> {
+    await handle.truncate(size).catch(() => undefined);
     await close().catch(() => undefined);
-    if (size === 0) await rm(paths.pop() ?? "", { force: true }).catch(() => undefined);
+    if (size > 0) return;
+    paths.pop();
+    await unlink(path).catch(() => undefined);
   }
 
   return {
     /**
      * Resolves when the entries are on the disk. Opens a new file when there is none.
+     * @returns the path of the file
      * @throws Error of the file system; then none of the entries is in the file
      */
-    async write(entries: Iterable<Entry>): Promise<void> {
+    async write(entries: Iterable<Entry>): Promise<string> {
       const lines = Buffer.from([...entries].map(lineOf).join(""));
       try {
         const open = file ?? (await openNew());
-        await open.appendFile(lines);
-        await open.datasync();
-        size += lines.length;
+        await open.handle.appendFile(lines);
+        await open.handle.datasync();
+        open.size += lines.length;
+        return open.path;
       } catch (error) {
-        if (file) await undo();
+        if (file) await undo(file);
         throw error;
       }
     },

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../files/make-folder.ts";
@@ -50,11 +50,13 @@ export async function openJournal<Row extends object>(
   isRow: (row: object) => row is Row = (row): row is Row => true,
 ): Promise<Journal<Row>> {
   await makeFolder(folder);
-  const { entries: left, paths } = await takeOver<Row>(folder, log, isRow);
+  const left = await takeOver<Row>(folder, log, isRow);
   const setAside = { damaged: await linesIn(join(folder, "damaged")), refused: await linesIn(join(folder, "refused")) };
   if (setAside.damaged + setAside.refused > 0)
     log.warn({ folder, ...setAside }, "settlements were set aside in the files damaged and refused, uncharged");
-  const waiting = new Set(left);
+  const waiting = new Set(left.flatMap(({ entries }) => entries));
+  /** Files to remove once no entry waits. */
+  const paths = left.map(({ path }) => path);
   const writer = createWriter(folder, paths);
   let last: Promise<unknown> = Promise.resolve();
 
@@ -66,12 +68,12 @@ export async function openJournal<Row extends object>(
   }
 
   async function append(entries: readonly Entry<Row>[]): Promise<void> {
-    await writer.write(entries);
+    let path = await writer.write(entries);
     // Another process may have taken the file over. If it renamed the file before this write, the file is gone and all
     // entries are written to a new one, which the next process may take over; if after, it has read these entries.
-    while (!(await exists(paths.at(-1) ?? ""))) {
+    while (!(await stat(path).catch(() => undefined))) {
       await writer.close();
-      await writer.write([...waiting, ...entries]);
+      path = await writer.write([...waiting, ...entries]);
     }
     for (const entry of entries) waiting.add(entry);
   }
@@ -97,17 +99,13 @@ export async function openJournal<Row extends object>(
   };
 }
 
-/**
- * Reads the files of other processes. Renames each file first, so that two processes never write to the same journal.
- * @returns the entries, and the paths of the files to remove once all entries are settled
- */
+/** Reads the files of other processes. Renames each file first, so that two processes never write to the same one. */
 async function takeOver<Row extends object>(
   folder: string,
   log: Log,
   isRow: (row: object) => row is Row,
-): Promise<{ entries: Entry<Row>[]; paths: string[] }> {
-  const all: Entry<Row>[] = [];
-  const paths: string[] = [];
+): Promise<{ path: string; entries: Entry<Row>[] }[]> {
+  const taken: { path: string; entries: Entry<Row>[] }[] = [];
   for (const name of await readdir(folder)) {
     if (!name.endsWith(EXTENSION)) continue;
     const file = join(folder, name);
@@ -116,8 +114,7 @@ async function takeOver<Row extends object>(
       await rename(file, path);
       const { entries, damaged } = await readEntries(path, isRow);
       if (damaged.length > 0) await keepDamaged(folder, file, damaged, log);
-      all.push(...entries);
-      paths.push(path);
+      taken.push({ path, entries });
     } catch (error) {
       await rename(path, file).catch(() => undefined);
       // Another process that starts at the same time has taken the file over.
@@ -125,7 +122,7 @@ async function takeOver<Row extends object>(
       log.error({ file, cause: errorFacts(error) }, "could not take over a file of the journal; it stays where it is");
     }
   }
-  return { entries: all, paths };
+  return taken;
 }
 
 async function keepDamaged(folder: string, file: string, damaged: readonly DamagedLine[], log: Log): Promise<void> {
@@ -144,13 +141,6 @@ async function linesIn(path: string): Promise<number> {
   return bytes.reduce((count, byte) => count + Number(byte === 10), 0);
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
 /**
  * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new
  * temporary folder if this process may not write there.
@@ -161,7 +151,7 @@ export async function journalFolder(dataDir: string, log: Log): Promise<string> 
     await makeFolder(folder);
     const probe = join(folder, `probe-${randomUUID()}`);
     await writeFile(probe, "");
-    await rm(probe, { force: true });
+    await unlink(probe);
     return folder;
   } catch (error) {
     const temporary = await mkdtemp(join(tmpdir(), "chorus-journal-"));

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { pino } from "pino";
 import { test } from "vitest";
 import { openJournal } from "../../src/admission/journal.ts";
@@ -25,6 +26,7 @@ test("sets damaged lines of every kind aside and takes the others", async (t) =>
   const { path, lines } = await leftFile(folder, 1, 2, 3);
   const [one = "", two = "", three = ""] = lines;
   const damaged = [
+    "",
     "null",
     "[]",
     "{}",
@@ -36,14 +38,15 @@ test("sets damaged lines of every kind aside and takes the others", async (t) =>
     randomBytes(40).toString("latin1").replaceAll("\n", " "),
     "\0".repeat(100),
   ];
-  await writeFile(path, `${[one, ...damaged, three].join("\n")}\n`, "latin1");
+  // The first line is damaged, too.
+  await writeFile(path, `${[...damaged, one, three].join("\n")}\n`, "latin1");
   const records: { file: string; lines: number[]; set_aside_in: string }[] = [];
   const log = pino({ level: "error" }, { write: (line) => void records.push(JSON.parse(line)) });
   const journal = await openJournal(folder, log, isNumbered);
   assert.deepEqual(journal.pending(), [entry(1), entry(3)]);
   assert.deepEqual(
     records.map(({ file, lines, set_aside_in }) => [file, lines, set_aside_in]),
-    [[path, damaged.map((_, i) => i + 2), join(folder, "damaged")]],
+    [[path, damaged.map((_, i) => i + 1), join(folder, "damaged")]],
   );
   assert.equal(journal.setAside.damaged, damaged.length);
   assert.equal(await readFile(join(folder, "damaged"), "latin1"), `${damaged.join("\n")}\n`);
@@ -52,7 +55,9 @@ test("sets damaged lines of every kind aside and takes the others", async (t) =>
   await journal.close();
 
   // The next start mentions the file, and does not read it.
+  assert.equal((await stat(join(folder, "damaged"))).mode & 0o777, 0o600);
   const next = await openJournal(folder, QUIET, isNumbered);
+  assert.deepEqual(await readdir(folder), ["damaged"]);
   assert.deepEqual(next.pending(), []);
   assert.deepEqual(next.setAside, { damaged: damaged.length, refused: 0 });
   await next.close();
@@ -83,4 +88,69 @@ test("starts without a file that cannot be read, names it and leaves it where it
   );
   assert.ok((await readdir(folder)).includes("folder.jsonl"));
   await journal.close();
+});
+
+test("sets lines aside that are intact and have no workspace or no row", async (t) => {
+  const folder = await makeFolder(t);
+  const wrong = [{}, { row: { n: 1 } }, { workspaceId: 7, row: { n: 1 } }, { workspaceId: "ws_1" }];
+  const rows = [null, "n", 7].map((row) => ({ workspaceId: "ws_1", row }));
+  const lines = [...wrong, ...rows, entry(5)].map((one) => {
+    const json = JSON.stringify(one);
+    return `${crc32(json).toString(16).padStart(8, "0")} ${json}\n`;
+  });
+  await writeFile(join(folder, "left.jsonl"), lines.join(""));
+  const journal = await openJournal(folder, QUIET);
+  assert.deepEqual([journal.pending(), journal.setAside.damaged], [[entry(5)], wrong.length + rows.length]);
+  await journal.close();
+});
+
+test("takes over a file with as many entries as an outage of an hour leaves", async (t) => {
+  const folder = await makeFolder(t);
+  const numbers = Array.from({ length: 200_000 }, (_, i) => i);
+  const journal = await openJournal(folder, QUIET);
+  await journal.append(numbers.map(entry));
+  await journal.close();
+  const next = await openJournal(folder, QUIET, isNumbered);
+  assert.equal(next.pending().length, numbers.length);
+  await next.close();
+});
+
+test("says at the start how many settlements are set aside, and nothing if none is", async (t) => {
+  const folder = await makeFolder(t);
+  const records: { damaged: number; refused: number }[] = [];
+  const log = pino({ level: "warn" }, { write: (line) => void records.push(JSON.parse(line)) });
+  for (const [damaged, refused] of [
+    ["", ""],
+    ["a\n", ""],
+    ["", "b\nc\n"],
+    ["a\n", "b\n"],
+  ] as const) {
+    await writeFile(join(folder, "damaged"), damaged);
+    await writeFile(join(folder, "refused"), refused);
+    const journal = await openJournal(folder, log);
+    assert.deepEqual(journal.setAside, { damaged: damaged.length / 2, refused: refused.length / 2 });
+    await journal.refuse(entry(1));
+    assert.equal(journal.setAside.refused, refused.length / 2 + 1);
+    await journal.close();
+  }
+  assert.deepEqual(
+    records.map(({ damaged, refused }) => [damaged, refused]),
+    [
+      [1, 0],
+      [0, 2],
+      [1, 1],
+    ],
+  );
+});
+
+test("logs nothing when several processes start at the same time and one takes each file", async (t) => {
+  const folder = await makeFolder(t);
+  const records: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line) => void records.push(line) });
+  await Promise.all([1, 2, 3].map((n) => leftFile(folder, n)));
+  for (let round = 0; round < 10; round++) {
+    const journals = await Promise.all(Array.from({ length: 4 }, () => openJournal(folder, log, isNumbered)));
+    for (const journal of journals) await journal.close();
+  }
+  assert.deepEqual(records, []);
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type FileHandle, open, readdir, readFile, stat } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
 import { openJournal } from "../../src/admission/journal.ts";
@@ -20,13 +20,14 @@ async function watchSyncs(t: Lifetime) {
   const prototype = Object.getPrototypeOf(handle) as FileHandle;
   await handle.close();
   const { sync, datasync } = prototype;
-  const state = { folders: 0, files: 0, fails: false };
+  const state = { folders: 0, files: 0, fails: false, handles: [] as FileHandle[] };
   prototype.sync = async function (this: FileHandle) {
     state.folders += 1;
     await sync.call(this);
   };
   prototype.datasync = async function (this: FileHandle) {
     state.files += 1;
+    state.handles.push(this);
     if (state.fails) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
     await datasync.call(this);
   };
@@ -80,5 +81,18 @@ test("syncs a new file and its folder once, and then the file for each write", a
   await journal.drop(journal.pending());
   await journal.append([entry(4)]);
   assert.deepEqual([syncs.folders, syncs.files], [2, 3]);
+  assert.notEqual(syncs.handles.at(-1)?.fd, -1);
+  await journal.close();
+  assert.deepEqual([...new Set(syncs.handles.map(({ fd }) => fd))], [-1]);
+});
+
+test("syncs what it sets aside", async (t) => {
+  const folder = await makeFolder(t);
+  const syncs = await watchSyncs(t);
+  await writeFile(join(folder, "left.jsonl"), "damaged\n");
+  const journal = await openJournal(folder, QUIET);
+  assert.equal(syncs.folders, 1);
+  await journal.refuse(entry(1));
+  assert.equal(syncs.folders, 2);
   await journal.close();
 });

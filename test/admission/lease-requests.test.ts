@@ -15,6 +15,8 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 function scripted(t: Lifetime) {
   const state = {
     now: 1_000,
+    /** Whether the database still has the key. */
+    hasKey: false,
     told: undefined as { isLow?: boolean; response?: string } | undefined,
     error: undefined as Error | undefined,
     /** Names of the limits that the grants and the database know. */
@@ -42,6 +44,7 @@ function scripted(t: Lifetime) {
   };
   const query = async (text: string, [ids]: readonly unknown[]) => {
     if (text.includes("settlement_log")) state.reports.push(`looked for what waits of ${ids}`);
+    if (text.includes("from api_keys") && state.hasKey) return (ids as string[]).map((id) => ({ id, owner: "ws_1" }));
     if (text.includes("settlement_log") || text.includes("from api_keys") || !state.limits.database) return [];
     const refusal = { refusal: "rate_limited", limit: "requests_per_day" };
     const left = { requests_per_day: [5, 0] };
@@ -251,7 +254,8 @@ for (const [error, asksAgain] of [
   [new Failure("insufficient_credit", { limit: "key:credits_per_day" }), false],
   [new Failure("overloaded"), false],
 ] as const) {
-  test(`${asksAgain ? "checks" : "does not check"} the workspace again after ${error.kind} ${error.limit}`, async (t) => {
+  const what = asksAgain ? "checks the workspace again" : "does not check the workspace again";
+  test(`${what} after ${error.kind} ${error.limit}`, async (t) => {
     const { state, admission, open } = scripted(t);
     await open();
     assert.equal(admission.precheck("ws_1"), undefined);
@@ -269,6 +273,12 @@ test("refuses a request whose key was revoked since it was looked up", async (t)
   assert.deepEqual(state.asks, []);
   // Nobody knows whether the workspace can make requests.
   assert.notEqual(admission.precheck("ws_1"), undefined);
+  state.hasKey = true;
+  await open({ authenticatedAt: state.now - 500, requestId: "req_1" });
+  assert.deepEqual(
+    state.asks.map(({ requestId }) => requestId),
+    ["req_1"],
+  );
 });
 
 test("states the limits of its grants, or else those with which the database has refused the workspace", async (t) => {
