@@ -246,15 +246,24 @@ describe("the guides work as written against a running service", () => {
     }
   });
 
-  test("docs/tools.md", async ({ service, t }) => {
+  test.for(["calling", "tools"])("docs/%s.md in TypeScript", async (page, { service, t }) => {
     const folder = await project(t);
     await mkdir(join(folder, "node_modules"));
     await cp(join(ROOT, "dist/packages/client"), join(folder, "node_modules/chorus-client"), { recursive: true });
     await writeFile(join(folder, "package.json"), '{"type":"module"}');
     const own = runner(service, folder);
-    const [ts] = await blocks("docs/tools.md", "ts");
+    const [ts] = await blocks(`docs/${page}.md`, "ts");
     await writeFile(join(folder, "agent.ts"), own.here(ts?.text ?? ""));
     assert.match(await own.sh(`"${process.execPath}" agent.ts`), /\w/);
+  });
+
+  test("docs/calling.md in Python", async ({ service, t, skip }) => {
+    skip(!(await hasProgram("python3", "--version")), "there is no python3");
+    const folder = await project(t);
+    const own = runner(service, folder);
+    const [python] = await blocks("docs/calling.md", "python");
+    await writeFile(join(folder, "ask.py"), own.here(python?.text ?? ""));
+    assert.match(await own.sh("python3 ask.py"), /room 4/i);
   });
 
   test("docs/internal-service.md in TypeScript", async ({ service, t }) => {

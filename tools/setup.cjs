@@ -27,6 +27,8 @@ if (text(INSTALLED) !== text(LOCK)) {
 
 /** What the pages are built from: files, and folders with all that they contain. */
 const SOURCES = [
+  "CHANGELOG.md",
+  "README.md",
   "console/index.html",
   "console/operator.html",
   "console/public",
@@ -47,7 +49,7 @@ function changedAt(path) {
 
 if (process.argv[2] === "pages" && existsSync("node_modules/vite") && existsSync(PAGE)) {
   const builtAt = statSync(PAGE).mtimeMs;
-  if (SOURCES.some((path) => changedAt(path) > builtAt)) {
+  if (SOURCES.some((path) => existsSync(path) && changedAt(path) > builtAt)) {
     process.stderr.write("Building the console again, because its sources have changed.\n");
     const { status } = spawnSync("npm run --silent build", { shell: true, stdio: ["ignore", 2, 2] });
     if (status !== 0) process.stderr.write("It could not be built. The pages of the last build are served.\n");

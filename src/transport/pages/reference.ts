@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Failure } from "../../contract/failure.ts";
 import { loadFiles, type StaticFile, sendFile } from "./static-files.ts";
 
@@ -15,16 +16,20 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
   "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-function guideNames(): string[] {
-  const folder = new URL("guides/", pathToFileURL(PAGE));
-  return existsSync(folder) ? readdirSync(folder).map((file) => file.replace(/\.html$/, "")) : [];
+/** The files of the page by their paths below `/docs`: pages and texts without their extension, all others with it. */
+function filesOfPage(): [path: string, name: string][] {
+  if (!existsSync(PAGE)) return [];
+  return readdirSync(PAGE, { recursive: true, encoding: "utf8" })
+    .map((file) => `/${file.split(sep).join("/")}`)
+    .filter((name) => /\.(?!gz$)\w+$/.test(name))
+    .map((name) => [`/docs${name.replace(/^\/index\.html$|\.(?:html|txt)$/, "")}`, name]);
 }
 
 type Send = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Serves the API reference: the OpenAPI document, the page that shows it, and its scripts. The files are loaded at the
- * first request, because most processes never serve them and they take several megabytes.
+ * Serves the OpenAPI document, the page that shows it, and the documentation. The files are loaded at the first
+ * request, because most processes never serve them and they take several megabytes.
  * @returns functions by path; they throw Failure not_found when the page is not built
  */
 export function createDocs(): ReadonlyMap<string, Send> {
@@ -51,12 +56,8 @@ export function createDocs(): ReadonlyMap<string, Send> {
   return new Map([
     // The document is public, so pages of other sites may read it too.
     ["/openapi.json", send("/openapi.json", { "Access-Control-Allow-Origin": "*" })],
+    // Without the build, this page says what to do.
     ["/docs", send("/index.html", pages)],
-    ["/docs/guides", send("/guides.html", pages)],
-    ...guideNames().map((name): [string, Send] => [`/docs/guides/${name}`, send(`/guides/${name}.html`, pages)]),
-    ["/docs/guides.css", send("/guides.css")],
-    ["/docs/license", send("/license.txt")],
-    ["/docs/start.js", send("/start.js")],
-    ["/docs/reference.js", send("/reference.js")],
+    ...filesOfPage().map(([path, name]): [string, Send] => [path, send(name, name.endsWith(".html") ? pages : {})]),
   ]);
 }
