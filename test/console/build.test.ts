@@ -10,7 +10,7 @@ const unbuilt = existsSync(join(DIST, "index.html"))
   : "the console is not built; run npm run build:console";
 
 /** Upper limits for the script of the owner's pages, and for what the operator's pages add to it, gzipped, in bytes. */
-const MOST_SCRIPT = { owner: 180_000, operator: 20_000 };
+const MOST_SCRIPT = { owner: 190_000, operator: 20_000 };
 
 test("the built console has a small script, none inline, and loads nothing from other hosts", async (t) => {
   t.skip(unbuilt !== undefined, unbuilt);

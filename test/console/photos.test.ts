@@ -112,6 +112,14 @@ const STATES: Record<string, Scene> = {
   "alerts-loading": { path: "/console/alerts", answers: SILENT },
   "alerts-failed": { path: "/console/alerts", answers: FAILING },
   "ledger-failed": { path: "/console/ledger", answers: FAILING },
+  "activity-text": {
+    path: "/console/activity",
+    act: async (page) => {
+      await page.getByRole("button", { name: "Text of requests" }).click();
+      await page.getByLabel("Keep it").selectOption("For 7 days");
+    },
+  },
+  "run-text": { path: "/console/runs/gen_k2m4p6", act: showText },
   "run-running": { path: "/console/runs/gen_k2m4p6", answers: RUNNING },
   "operator-run-running": { path: "/console/operator/runs/gen_k2m4p6?workspace=acme", answers: RUNNING },
   "playground-compare": { path: "/console/playground", act: compare },
@@ -171,6 +179,12 @@ async function createKey(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Create a key" }).click();
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.getByText("Store it now.").waitFor();
+}
+
+async function showText(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Show the text" }).click();
+  await page.getByRole("heading", { name: "Drafts" }).waitFor();
+  await page.getByRole("heading", { name: "What was said" }).evaluate((element) => element.scrollIntoView());
 }
 
 async function setAlerts(page: Page): Promise<void> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create, toJson } from "@bufbuild/protobuf";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
-import { RunSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { RunSchema, RunTextState } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { fixture, lifetimeOf } from "../helpers/lifetime.ts";
 import { connect, openConsole, signIn, skipReason } from "./chromium.ts";
 import { failure } from "./scene/answer.ts";
@@ -128,6 +128,47 @@ describe.skipIf(skipReason !== undefined)("the page of a run", () => {
     await gone.getByText(/^How this request was answered is not kept, or not any more\. Runs are deleted/).waitFor();
     const failing = await scene("/console/runs/gen_1", new Map([...USED, [GET_RUN, () => ({ failure })]]));
     await failing.getByRole("alert").getByText("The database does not answer.").waitFor();
+  });
+
+  test("shows the text of a request when it is asked for, drafts beside each other, and deletes it", async ({
+    scene,
+  }) => {
+    const page = await scene("/console/runs/gen_1");
+    const said = page.locator(".card", { has: page.getByRole("heading", { name: "What was said" }) });
+    await said.getByText("The audit log records that you read them.").waitFor();
+    assert.equal(await said.locator("pre").count(), 0);
+    await said.getByRole("button", { name: "Show the text" }).click();
+    await said.getByRole("heading", { name: "Drafts" }).waitFor();
+    const titles = (await said.locator("figcaption").allInnerTexts()).map((title) => title.trim());
+    assert.deepEqual(titles, ["System", "User", "Strong, step 1", "Strong, step 2", "Assistant"]);
+    assert.match(await said.innerText(), /timetable\.pdf application\/pdf, 48,211 bytes, not kept/);
+    assert.match(await said.innerText(), /Kept until 2026-12-01 09:24/);
+    const boxes = await Promise.all((await said.locator(".cards figure").all()).map((one) => one.boundingBox()));
+    assert.equal(boxes[0]?.y, boxes[1]?.y);
+    await said.getByRole("button", { name: "Delete the text" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+    await said.getByText("No text of this request is kept: it came before").waitFor();
+    assert.equal(await said.getByRole("button").count(), 0);
+  });
+
+  test("says why there is no text to read", async ({ scene }) => {
+    const whys: [RunTextState, RegExp][] = [
+      [RunTextState.OFF, /^The workspace keeps no text of requests/],
+      [RunTextState.FORBIDDEN, /because its key forbids it/],
+      [RunTextState.ABSENT, /it came before texts were kept/],
+    ];
+    for (const [text, why] of whys) {
+      const page = await scene("/console/runs/gen_1", answering({ ...runOf(false), text }));
+      await page.getByText(why).waitFor();
+      assert.equal(await page.getByRole("button", { name: "Show the text" }).count(), 0);
+    }
+    const operator = await scene("/console/operator/runs/gen_1?workspace=acme");
+    await operator.getByText("Operators cannot read it.").waitFor();
+    assert.equal(await operator.getByRole("button", { name: "Show the text" }).count(), 0);
+    const failing = new Map([...USED, ["chorus.admin.v1.ActivityService/GetRunText", () => ({ failure })]]);
+    const broken = await scene("/console/runs/gen_1", failing);
+    await broken.getByRole("button", { name: "Show the text" }).click();
+    await broken.getByRole("alert").getByText("The database does not answer.").waitFor();
   });
 
   test("leads from the playground to the run of a real service", async ({ onTestFinished }) => {

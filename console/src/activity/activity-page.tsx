@@ -8,6 +8,7 @@ import { PeriodPicker, periodOf } from "../parts/period.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { exportGenerations, type Filter } from "./find.ts";
 import { GenerationList } from "./generation-list.tsx";
+import { TextSetting } from "./text-setting.tsx";
 
 const OUTCOMES = [
   ["", "Any outcome"],
@@ -29,7 +30,7 @@ const LEVELS = [
   ["high", "High"],
 ] as const;
 
-/** Lists admitted requests. Prompts and answers are not stored. */
+/** Lists admitted requests. Their text, where it is kept, is on the pages of their runs. */
 export function ActivityPage() {
   const { query } = useRoute();
   const [keyName, setKeyName] = useState("");
@@ -44,10 +45,8 @@ export function ActivityPage() {
   };
   return (
     <>
-      <PageHead
-        title="Activity"
-        lead="Admitted requests. Prompts and answers are not stored. Refused requests are not listed."
-      >
+      <PageHead title="Activity" lead="Admitted requests, without their text. Refused requests are not listed.">
+        <TextSetting />
         <ExportButton label="Export as CSV" run={(progress, signal) => exportGenerations(filter, progress, signal)} />
       </PageHead>
       <div class="toolbar">

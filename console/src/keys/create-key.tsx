@@ -8,6 +8,7 @@ import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
 import { currentRole } from "../session/session.ts";
+import { ForbidText } from "./forbid-text.tsx";
 import { NewSecret } from "./new-secret.tsx";
 
 const SCOPES = [
@@ -78,6 +79,7 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
   const [scopes, setScopes] = useState<readonly string[]>(() => scopesOf(currentRole()).map(([scope]) => scope));
   const [life, setLife] = useState("");
   const [date, setDate] = useState("");
+  const [forbidsText, setForbidsText] = useState(false);
   const { busy, error, run } = useAction();
 
   const submit = async () => {
@@ -86,6 +88,7 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
       name: name.trim(),
       scopes: scopes.map((scope) => numberOf(ScopeSchema, scope)),
       ...(end ? { expiresAt: timestampFromDate(end) } : {}),
+      forbidsText,
     });
     show({ name: name.trim(), secret, scopes });
   };
@@ -105,6 +108,7 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
       </Field>
       <Scopes scopes={scopes} change={setScopes} />
       <Expiry life={life} setLife={setLife} date={date} setDate={setDate} />
+      <ForbidText isSet={forbidsText} change={setForbidsText} />
       {error !== undefined && <FailureNote error={error} />}
       <div class="buttons">
         <button type="button" onClick={close}>

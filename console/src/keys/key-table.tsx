@@ -12,7 +12,7 @@ import { can, currentPerson } from "../session/session.ts";
 interface Props {
   keys: readonly Key[];
   showCaps: (key: Key) => void;
-  rename: (key: Key) => void;
+  change: (key: Key) => void;
   revoke: (key: Key) => void;
   /** Makes the owner who is signed in the holder, or nobody. */
   takeOver: (key: Key) => void;
@@ -53,6 +53,7 @@ function Name({ of: key }: { of: Key }) {
       <span class="soft small more">
         {key.console ? "of this console" : <code>{key.prefix}…</code>} since {day(key.createdAt)}
         {key.holder && `, of ${key.holder.name || key.holder.email}`}
+        {key.forbidsText && ", text never kept"}
       </span>
     </span>
   );
@@ -98,7 +99,7 @@ function Expiry({ of: key }: { of: Key }) {
   return <>{day(key.expiresAt) || <span class="soft">never</span>}</>;
 }
 
-function Actions({ of: key, showCaps, rename, revoke, takeOver }: { of: Key } & Omit<Props, "keys">) {
+function Actions({ of: key, showCaps, change, revoke, takeOver }: { of: Key } & Omit<Props, "keys">) {
   if (key.console || key.revokedAt) return null;
   const name = key.name || "Unnamed";
   const isOthers = key.holder !== undefined && key.holder.id !== currentPerson();
@@ -121,9 +122,9 @@ function Actions({ of: key, showCaps, rename, revoke, takeOver }: { of: Key } & 
       <button
         type="button"
         class="quiet round"
-        onClick={() => rename(key)}
-        aria-label={`Rename ${name}`}
-        title="Rename"
+        onClick={() => change(key)}
+        aria-label={`Change ${name}`}
+        title="Change"
       >
         <Icon of={Pencil} />
       </button>

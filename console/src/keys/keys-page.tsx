@@ -15,13 +15,13 @@ import { toast } from "../parts/toasts.tsx";
 import { narrow, useRoute } from "../route.ts";
 import { keys } from "../rpc.ts";
 import { can } from "../session/session.ts";
+import { ChangeKey } from "./change-key.tsx";
 import { CreateKey } from "./create-key.tsx";
 import { KeyCaps } from "./key-caps.tsx";
 import { KeyTable } from "./key-table.tsx";
-import { RenameKey } from "./rename-key.tsx";
 import { RevokeKey } from "./revoke-key.tsx";
 
-type Open = { what: "create" } | { what: "caps" | "rename" | "revoke"; key: Key } | undefined;
+type Open = { what: "create" } | { what: "caps" | "change" | "revoke"; key: Key } | undefined;
 
 /** Creates, finds, renames, caps and revokes keys. */
 export function KeysPage() {
@@ -75,7 +75,7 @@ export function KeysPage() {
                 <KeyTable
                   keys={page}
                   showCaps={(key) => setOpen({ what: "caps", key })}
-                  rename={(key) => setOpen({ what: "rename", key })}
+                  change={(key) => setOpen({ what: "change", key })}
                   revoke={(key) => setOpen({ what: "revoke", key })}
                   takeOver={takeOver}
                 />
@@ -88,7 +88,7 @@ export function KeysPage() {
       <CapCard title="Caps of keys" subject="key:*" whose="each key" names={namesOf(list.data?.keys ?? [])} />
       {open?.what === "caps" && <KeyCaps of={open.key} close={close} />}
       {open?.what === "create" && <CreateKey close={close} done={done} created={list.reload} />}
-      {open?.what === "rename" && <RenameKey of={open.key} close={close} done={done} />}
+      {open?.what === "change" && <ChangeKey of={open.key} close={close} done={done} />}
       {open?.what === "revoke" && <RevokeKey of={open.key} close={close} done={done} />}
     </>
   );

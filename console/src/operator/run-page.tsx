@@ -12,6 +12,7 @@ export function RunPage() {
     <RunView
       id={id}
       load={(signal) => activity.getRun({ id, workspace }, { signal })}
+      isOperator
       back={{ address: addressOf("workspaces", { workspace }), name: "Workspaces" }}
     />
   );

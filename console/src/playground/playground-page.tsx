@@ -15,6 +15,10 @@ import { Options } from "./options.tsx";
 import { SnippetPanel } from "./snippet-panel.tsx";
 import { type Playground, usePlayground } from "./use-playground.ts";
 
+const LEAD =
+  "Requests are charged to the workspace, under its key “console”. What you write stays in this tab, unless the " +
+  "workspace keeps the text of requests.";
+
 /** Sends requests from the page. */
 export function PlaygroundPage() {
   const playground = usePlayground();
@@ -22,10 +26,7 @@ export function PlaygroundPage() {
   const rates = useLoad(async (signal) => ratesOf(await usage.getQuotas({}, { signal })), "rates");
   return (
     <>
-      <PageHead
-        title="Playground"
-        lead="Requests are charged to the workspace, under its key “console”. What you write stays in this tab."
-      />
+      <PageHead title="Playground" lead={LEAD} />
       <div class={`playground ${compares ? "compare" : ""}`}>
         <Request playground={playground} />
         <section aria-label="Answer" class="results">

@@ -7,9 +7,9 @@ import { snippet } from "../playground/snippets.ts";
 
 const LANGUAGES = ["curl", "TypeScript", "Python", "OpenAI"] as const;
 
-const PROMPT = "Your prompt, which is not kept";
+const PROMPT = "Your prompt";
 
-/** Programs that send a request of the same kind again. The prompt is not kept, so a placeholder stands for it. */
+/** Programs that send a request of the same kind again, with a placeholder for its prompt. */
 export function Repeat({ generation }: { generation: Generation }) {
   const draft = draftOf(generation);
   return (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { AnswerShapeSchema, Outcome, type Run } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { AnswerShapeSchema, Outcome, type Run, RunTextState } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, StepRoleSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { End } from "../activity/generation-table.tsx";
@@ -17,6 +17,7 @@ import { CallTable } from "./call-table.tsx";
 import { planName, scaleOf } from "./plan.ts";
 import { PlanDrawing } from "./plan-drawing.tsx";
 import { Repeat } from "./repeat.tsx";
+import { RunTextCard } from "./run-text.tsx";
 import { useElapsed } from "./use-elapsed.ts";
 
 interface Props {
@@ -25,33 +26,34 @@ interface Props {
   load: (signal: AbortSignal) => Promise<Run>;
   /** The page that lists requests. */
   back: { address: string; name: string };
+  isOperator?: boolean;
 }
 
 /** Interval at which the run of a request that runs is loaded again, in milliseconds. */
 const LIVE_MS = 500;
 
 /** How one request was answered, or is being answered. */
-export function RunView({ id, load, back }: Props) {
+export function RunView({ id, load, back, isOperator = false }: Props) {
   const [isRunning, setIsRunning] = useState(false);
   const run = useLoad(load, id, isRunning ? LIVE_MS : 0);
   useEffect(() => setIsRunning(run.data?.running ?? false), [run.data]);
   return (
     <>
-      <PageHead title="Run" lead="How one request was answered. Prompts, drafts and answers are not kept.">
+      <PageHead title="Run" lead="How one request was answered.">
         <Link to={back.address} class="button">
           {back.name}
         </Link>
         <Copy text={location.href} label="Copy the link" />
       </PageHead>
       <Pending of={run} what="the run">
-        {(data) => <Found run={data} />}
+        {(data) => <Found run={data} isOperator={isOperator} />}
       </Pending>
     </>
   );
 }
 
-function Found({ run }: { run: Run }) {
-  const { generation, notices, calls } = run;
+function Found({ run, isOperator }: { run: Run; isOperator: boolean }) {
+  const { generation, notices, calls, text, intelligenceTrace } = run;
   if (!generation) return null;
   return (
     <>
@@ -64,6 +66,15 @@ function Found({ run }: { run: Run }) {
         </Note>
       ))}
       <Plan run={run} />
+      {text !== RunTextState.UNSPECIFIED && (
+        <RunTextCard
+          key={generation.id}
+          id={generation.id}
+          state={text}
+          steps={intelligenceTrace?.steps ?? []}
+          isOperator={isOperator}
+        />
+      )}
       {calls.length > 0 && <CallTable run={run} />}
       <Repeat generation={generation} />
     </>

@@ -1,6 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { CallOutcome, Outcome, type RunCallSchema, type RunSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { Effort, FinishReason, StepKind, StepOutcome, StepRole } from "../../../gen/chorus/v1/generation_pb.js";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  CallOutcome,
+  Outcome,
+  type RunCallSchema,
+  type RunSchema,
+  type RunTextSchema,
+  RunTextState,
+} from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { Effort, FinishReason, Role, StepKind, StepOutcome, StepRole } from "../../../gen/chorus/v1/generation_pb.js";
 import { STEPS } from "./answer.ts";
 import { ago } from "./clock.ts";
 import { generations } from "./records.ts";
@@ -42,6 +50,7 @@ export function runOf(isOperator: boolean): MessageInitShape<typeof RunSchema> {
       steps: STEPS,
     },
     notices: [{ code: "late_drafts_left_out", message: "A draft came too late to count." }],
+    text: RunTextState.KEPT,
     ...(isOperator ? { costUsd: "0.0105" } : {}),
     calls: CALLS.map(({ model, vendor, costUsd, ...rest }) => {
       const { status, code, ...seen } = rest as typeof rest & { status?: number; code?: string };
@@ -50,6 +59,21 @@ export function runOf(isOperator: boolean): MessageInitShape<typeof RunSchema> {
     }),
   };
 }
+
+/** What the request said. */
+export const textOfRun: MessageInitShape<typeof RunTextSchema> = {
+  messages: [
+    { role: Role.SYSTEM, text: "You plan trips. Answer with a table." },
+    { role: Role.USER, text: "Three days in Lisbon with two children who love trains. No more than 400 euros." },
+  ],
+  files: [{ name: "timetable.pdf", mediaType: "application/pdf", size: 48_211n }],
+  drafts: [
+    { step: 1, text: "Day 1: Tram 28 from Martim Moniz to Campo de Ourique, 3 euros each.\n\nDay 2: Sintra by train." },
+    { step: 2, text: "Day 1: Carris museum, then the Bica funicular.\n\nDay 2: Cascais by train along the coast." },
+  ],
+  answer: "Day 1: Carris museum and tram 28.\nDay 2: Sintra by train.\nDay 3: Cascais along the coast.\n\n372 euros.",
+  keptUntil: timestampFromDate(new Date("2026-12-01T09:24:41Z")),
+};
 
 /** The same request 2.4 s after its start: two drafts are there, one is written, and the judge works. */
 export function runningRun(isOperator: boolean): MessageInitShape<typeof RunSchema> {

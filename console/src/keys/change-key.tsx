@@ -5,17 +5,21 @@ import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
+import { currentRole } from "../session/session.ts";
+import { ForbidText } from "./forbid-text.tsx";
 
-/** Renames a key. */
-export function RenameKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
+/** Changes the name of a key, and whether the text of its requests may be kept. */
+export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
   const [name, setName] = useState(key.name);
+  const [forbidsText, setForbidsText] = useState(key.forbidsText);
   const { error, run } = useAction();
   const submit = async () => {
-    await keys.updateKey({ id: key.id, name: name.trim() });
-    done(`The key is now called ${name.trim() || "nothing"}.`);
+    const more = forbidsText === key.forbidsText ? {} : { forbidsText };
+    await keys.updateKey({ id: key.id, name: name.trim(), ...more });
+    done(`Saved the key ${name.trim() || "without a name"}.`);
   };
   return (
-    <Dialog title="Rename the key" close={close}>
+    <Dialog title="Change the key" close={close}>
       <form class="form" onSubmit={(event) => run(submit, event)}>
         <Field id="new-name" label="Name">
           <input
@@ -28,13 +32,18 @@ export function RenameKey({ of: key, close, done }: { of: Key; close: () => void
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </Field>
+        <ForbidText
+          isSet={forbidsText}
+          change={setForbidsText}
+          isFixed={key.forbidsText && currentRole() === "developer"}
+        />
         {error !== undefined && <FailureNote error={error} />}
         <div class="buttons">
           <button type="button" onClick={close}>
             Cancel
           </button>
           <button type="submit" class="primary">
-            Rename
+            Save
           </button>
         </div>
       </form>

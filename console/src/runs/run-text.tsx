@@ -1,0 +1,141 @@
+import { useState } from "preact/hooks";
+import {
+  ActivityService,
+  type RunText,
+  type RunTextMessage,
+  RunTextState,
+} from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { Role, RoleSchema, StepRoleSchema, type TraceStep } from "../../../gen/chorus/v1/generation_pb.js";
+import { wordOf } from "../../../src/contract/json-names.ts";
+import { count, timeText, words } from "../format.ts";
+import { Card } from "../parts/card.tsx";
+import { Copy } from "../parts/copy.tsx";
+import { FailureNote } from "../parts/failure-note.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { activity } from "../rpc.ts";
+import { can } from "../session/session.ts";
+import { DeleteText } from "./delete-text.tsx";
+
+interface Props {
+  /** Identifier of the generation. */
+  id: string;
+  state: RunTextState;
+  steps: readonly TraceStep[];
+  /** Operators cannot read texts. */
+  isOperator: boolean;
+}
+
+/** Why there is no text to show. */
+const WHY_NOT: Partial<Record<RunTextState, string>> = {
+  [RunTextState.OFF]: "The workspace keeps no text of requests. An owner can change that on the page Activity.",
+  [RunTextState.FORBIDDEN]: "No text of this request is kept, because its key forbids it.",
+  [RunTextState.ABSENT]:
+    "No text of this request is kept: it came before texts were kept, was deleted or is too old, or the workspace " +
+    "had too much text on that day.",
+};
+
+/** The prompt, drafts and answer, where they are kept. They are read on demand, because each read is recorded. */
+export function RunTextCard({ id, state, steps, isOperator }: Props) {
+  const [text, setText] = useState<RunText>();
+  const [isDeleted, setDeleted] = useState(false);
+  const { busy, error, run } = useAction();
+  const whyNot = WHY_NOT[isDeleted ? RunTextState.ABSENT : state] ?? unreadable(isOperator);
+  if (whyNot) {
+    return (
+      <Card title="What was said">
+        <p class="help">{whyNot}</p>
+      </Card>
+    );
+  }
+  const show = async () => setText(await activity.getRunText({ id }));
+  const actions = can(ActivityService.method.deleteRunText) && <DeleteText id={id} deleted={() => setDeleted(true)} />;
+  return (
+    <Card title="What was said" actions={actions}>
+      {text ? (
+        <Said text={text} steps={steps} />
+      ) : (
+        <>
+          <p class="help">Prompt, drafts and answer are kept. The audit log records that you read them.</p>
+          {error !== undefined && <FailureNote error={error} />}
+          <div class="buttons start">
+            <button type="button" disabled={busy} onClick={() => run(show)}>
+              {busy ? "Loading…" : "Show the text"}
+            </button>
+          </div>
+        </>
+      )}
+    </Card>
+  );
+}
+
+/** Why this page may not show a text that is kept; empty if it may. */
+function unreadable(isOperator: boolean): string {
+  if (isOperator) return "The text of this request is kept for its workspace. Operators cannot read it.";
+  if (can(ActivityService.method.getRunText)) return "";
+  return "The text of this request is kept. To read it needs the role owner or developer.";
+}
+
+function Said({ text: { messages, files, drafts, answer, calls, isCut, keptUntil }, steps }: SaidProps) {
+  return (
+    <div class="said">
+      <h3>Prompt</h3>
+      {messages.map((message, at) => (
+        <Part key={at} title={titleOf(message)} text={message.text} />
+      ))}
+      {files.map(({ name, mediaType, size }, at) => (
+        <p key={at} class="small">
+          File {name || "without a name"} <span class="soft">{`${mediaType}, ${count(size)} bytes, not kept`}</span>
+        </p>
+      ))}
+      {drafts.length > 0 && (
+        <>
+          <h3>Drafts</h3>
+          <div class="cards">
+            {drafts.map(({ step, text }) => (
+              <Part key={step} title={draftTitle(step, steps)} text={text} />
+            ))}
+          </div>
+        </>
+      )}
+      <h3>Answer</h3>
+      {answer !== "" && <Part title="assistant" text={answer} copy />}
+      {calls.map((call, at) => (
+        <Part key={at} title={titleOf(call)} text={call.text} />
+      ))}
+      {answer === "" && calls.length === 0 && <p class="help">There was none.</p>}
+      <p class="help">
+        {isCut && "There was more text. Only a part of it is kept. "}Kept until {timeText(keptUntil)} UTC.
+      </p>
+    </div>
+  );
+}
+
+interface SaidProps {
+  text: RunText;
+  steps: readonly TraceStep[];
+}
+
+function Part({ title, text, copy = false }: { title: string; text: string; copy?: boolean }) {
+  return (
+    <figure>
+      <figcaption>
+        {title} {copy && <Copy bare text={text} label="Copy the answer" />}
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it the keyboard could not scroll the text */}
+      <pre class="wrap" tabIndex={0}>
+        {text}
+      </pre>
+    </figure>
+  );
+}
+
+function titleOf({ role, tool }: RunTextMessage): string {
+  if (tool === "") return wordOf(RoleSchema, role);
+  return role === Role.TOOL ? `result of ${tool}` : `call of ${tool}`;
+}
+
+/** The drafts have their places in the plan above. */
+function draftTitle(step: number, steps: readonly TraceStep[]): string {
+  const found = steps.find(({ id }) => id === step);
+  return found ? `${words(wordOf(StepRoleSchema, found.role))}, step ${step}` : `step ${step}`;
+}
