@@ -27,18 +27,23 @@ export function echoOf(body: CreateResponseRequest, json: object): string {
     safety_identifier: textOrNull(body.safetyIdentifier),
     prompt_cache_key: textOrNull(body.promptCacheKey),
   };
+  const written = JSON.stringify(members);
+  return `${written.length > MAX_ECHO ? withoutLong(members) : written.slice(1, -1)},${FIXED}`;
+}
+
+/** The members as JSON without braces, of which the long ones count as not sent. */
+function withoutLong(members: Json): string {
   const echo = Object.entries(members).map(([name, value]) => {
     const written = JSON.stringify(value);
     return `"${name}":${written.length > MAX_ECHO ? (Array.isArray(value) ? "[]" : "null") : written}`;
   });
-  return [...echo, ...FIXED].join(",");
+  return echo.join(",");
 }
 
 /** Members that are the same in every response. */
-const FIXED = [
-  '"previous_response_id":null,"max_tool_calls":null,"store":false,"background":false,"truncation":"disabled"',
-  '"service_tier":"default","presence_penalty":0,"frequency_penalty":0,"top_logprobs":0',
-];
+const FIXED =
+  '"previous_response_id":null,"max_tool_calls":null,"store":false,"background":false,"truncation":"disabled",' +
+  '"service_tier":"default","presence_penalty":0,"frequency_penalty":0,"top_logprobs":0';
 
 function textOrNull(text: string): string | null {
   return text === "" ? null : text;

@@ -19,6 +19,10 @@ import {
   statusOf,
 } from "./encode.ts";
 
+/** The event of a piece of text begins and ends so. It has few parts, because each part costs time for each piece. */
+const DELTA = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":';
+const DELTA_END = ',"logprobs":[]}\n\n';
+
 /**
  * Writes the events of an answer as the typed events of the Responses API. The text is written by hand, because
  * encoding a message for each piece takes several times as long. A class, because each event depends on those before
@@ -38,6 +42,7 @@ export class ResponseEvents implements EventFormat {
   #text: string | undefined;
   /** Members of each event about the text of the message, and its end. */
   #textHead = "";
+  #deltaHead = "";
 
   constructor(foreign: Foreign, terms: ResponseTerms) {
     this.#foreign = foreign;
@@ -53,8 +58,8 @@ export class ResponseEvents implements EventFormat {
       case "delta": {
         const before = this.#text === undefined ? this.#openText() : "";
         this.#text += event.text;
-        const delta = `${this.#textHead}"delta":${JSON.stringify(event.text)},"logprobs":[]`;
-        return before + this.#event("response.output_text.delta", delta);
+        const delta = DELTA + this.#sequence++ + this.#deltaHead + JSON.stringify(event.text) + DELTA_END;
+        return before === "" ? delta : before + delta;
       }
       case "tool_call":
         return this.#start() + this.#closeText("completed") + this.#call(event.call);
@@ -85,6 +90,7 @@ export class ResponseEvents implements EventFormat {
     const place = `"output_index":${this.#output.length},`;
     this.#text = "";
     this.#textHead = `"item_id":${JSON.stringify(messageId(id))},${place}"content_index":0,`;
+    this.#deltaHead = `,${this.#textHead}"delta":`;
     const item = messageItem(id, undefined, "in_progress");
     const added = this.#event("response.output_item.added", `${place}"item":${item}`);
     return start + added + this.#event("response.content_part.added", `${this.#textHead}"part":${partJson("")}`);
