@@ -22,8 +22,8 @@ interface Deleted {
 export interface RunTextParts {
   readonly pool: Pool;
   readonly keys: TextKeys;
-  /** Checks that an actor may see a request. @throws Failure `unknown_entity` */
-  find(actor: Actor, workspaceId: string, id: string): Promise<unknown>;
+  /** Finds a request that an actor may see. @throws Failure `unknown_entity` */
+  find(actor: Actor, workspaceId: string, id: string): Promise<{ keyId: string }>;
   /** Stores the texts that wait on this replica. */
   flush(): Promise<void>;
 }
@@ -34,12 +34,12 @@ export function createRunTextAdmin({ pool, keys, find, flush }: RunTextParts): R
     async getRunText({ workspace, id }, actor) {
       refuseOperator(actor, "read the text of requests");
       const { id: workspaceId } = await findWorkspace(pool.query, actor, workspace);
-      await find(actor, workspaceId, id);
-      const found = await readText(pool.query, { workspaceId, id });
-      if (!found.text) throw new Failure("unknown_entity", { field: "id", message: WHY_NOT[found.state] });
-      const text = await openText(keys, { workspaceId, id }, found.text);
+      const { keyId } = await find(actor, workspaceId, id);
+      const { state, days } = await findText(pool.query, { workspaceId, id }, keyId);
+      if (state !== RunTextState.KEPT) throw absent(state);
+      const text = await readText(pool.query, keys, { workspaceId, id });
       await record(pool.query, actor, workspaceId, "run_text.read", { id });
-      return { ...text, keptUntil: timestampFromMs((timeOfGeneration(id) ?? 0) + found.days * DAY_MS) };
+      return { ...text, keptUntil: timestampFromMs((timeOfGeneration(id) ?? 0) + days * DAY_MS) };
     },
 
     async deleteRunText({ workspace, texts }, actor) {
@@ -79,39 +79,42 @@ const WHY_NOT = {
   [RunTextState.KEPT]: "",
 };
 
-interface FoundText {
+interface FoundState {
   readonly state: keyof typeof WHY_NOT;
   /** Of the workspace; 0: it keeps no texts. */
   readonly days: number;
-  /** Undefined unless the state is `KEPT`. */
-  readonly text: SealedText | undefined;
 }
 
-interface TextRow {
-  days: number | null;
-  forbidden: boolean;
-  keyName: string | null;
-  sealed: Buffer | null;
-}
-
-/** Reads the text of a request that exists. Text that its retention should have deleted already is not found. */
-export async function readText(query: Query, { workspaceId, id }: TextPlace): Promise<FoundText> {
-  const began = new Date(timeOfGeneration(id) ?? 0);
-  const [row] = await query<TextRow>(
-    `select w.run_text_days as days, t.key_name as "keyName", t.sealed,
-       exists (select from generations f join api_keys k on k.workspace_id = $1 and k.id = f.key_id
-         where f.workspace_id = $1 and f.created_at >= $3::timestamptz - interval '1 minute'
-           and f.created_at < $3::timestamptz + interval '10 minutes' and f.id = $2 and k.forbids_text) as forbidden
-     from workspaces w
-       left join run_texts t on t.workspace_id = $1 and t.began_at = $3 and t.id = $2
-         and t.began_at > clock_timestamp() - make_interval(days => w.run_text_days)
-     where w.id = $1`,
-    [workspaceId, id, began],
+/**
+ * Finds out whether the text of a request is kept. Text that its retention should have deleted already is not.
+ * @param keyId of the request's API key
+ */
+export async function findText(query: Query, { workspaceId, id }: TextPlace, keyId: string): Promise<FoundState> {
+  const [row] = await query<{ days: number | null; forbidden: boolean; kept: boolean }>(
+    `select w.run_text_days as days,
+       exists (select from api_keys where workspace_id = $1 and id = $4 and forbids_text) as forbidden,
+       exists (select from run_texts where workspace_id = $1 and began_at = $3 and id = $2
+         and began_at > clock_timestamp() - make_interval(days => w.run_text_days)) as kept
+     from workspaces w where w.id = $1`,
+    [workspaceId, id, new Date(timeOfGeneration(id) ?? 0), keyId],
   );
-  const { days = null, forbidden = false, keyName = null, sealed = null } = row ?? {};
-  if (keyName !== null && sealed) return { state: RunTextState.KEPT, days: days ?? 0, text: { keyName, sealed } };
-  const missing = forbidden ? RunTextState.FORBIDDEN : RunTextState.ABSENT;
-  return { state: days === null ? RunTextState.OFF : missing, days: days ?? 0, text: undefined };
+  if (!row || row.days === null) return { state: RunTextState.OFF, days: 0 };
+  const missing = row.forbidden ? RunTextState.FORBIDDEN : RunTextState.ABSENT;
+  return { state: row.kept ? RunTextState.KEPT : missing, days: row.days };
+}
+
+/** @throws Failure `unknown_entity`, if the text was deleted meanwhile; `internal` as `openText` */
+async function readText(query: Query, keys: TextKeys, place: TextPlace): Promise<RunText> {
+  const [text] = await query<SealedText>(
+    `select key_name as "keyName", sealed from run_texts where workspace_id = $1 and began_at = $2 and id = $3`,
+    [place.workspaceId, new Date(timeOfGeneration(place.id) ?? 0), place.id],
+  );
+  if (!text) throw absent(RunTextState.ABSENT);
+  return openText(keys, place, text);
+}
+
+function absent(state: keyof typeof WHY_NOT): Failure {
+  return new Failure("unknown_entity", { field: "id", message: WHY_NOT[state] });
 }
 
 /** @throws Failure `internal`, if the key is not set or the row was changed */

@@ -27,7 +27,7 @@ import type { TextKeys } from "../runs/text-keys.ts";
 import { traceMessage } from "../runs/trace-message.ts";
 import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
-import { readText } from "./run-text.ts";
+import { findText } from "./run-text.ts";
 import type { Admin } from "./shared/admin.ts";
 import type { Actor } from "./shared/audit.ts";
 import { visibleKeys } from "./shared/own-keys.ts";
@@ -160,7 +160,7 @@ export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["ge
     const cost = isOperator && usd !== null ? { costUsd: usd } : {};
     const generation = generationMessage(row);
     const running = row.outcome === "";
-    const text = running ? RunTextState.UNSPECIFIED : (await readText(query, { workspaceId, id })).state;
+    const text = running ? RunTextState.UNSPECIFIED : (await findText(query, { workspaceId, id }, row.keyId)).state;
     if (!record) return { generation, running, text, ...cost };
     const run = readRecord(record);
     return {
