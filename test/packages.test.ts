@@ -6,6 +6,7 @@ import { cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "no
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { Ajv } from "ajv";
 import { beforeAll } from "vitest";
 import { testDatabase } from "./helpers/database.ts";
 import { CHILD_ENV } from "./helpers/environment.ts";
@@ -163,6 +164,38 @@ test("the service leaves the consumer's Node in front, and brings its own only w
   );
   if (isOld) assert.match((await run(own, ["-v"])).stdout, /^v24\./);
   assert.ok((await stat(join(PACKAGES, "chorus.tgz"))).size < 7_000_000);
+});
+
+interface Bill {
+  specVersion: string;
+  components: { name: string; purl: string; licenses: object[] }[];
+}
+
+interface Shrinkwrap {
+  packages: Record<string, { version: string }>;
+}
+
+test("the bill of materials of the service is valid CycloneDX, and names each package with its licence", async () => {
+  const schemas = join(ROOT, "node_modules/@cyclonedx/cyclonedx-library/res/schema");
+  const read = async <T = object>(path: string): Promise<T> => JSON.parse(await readFile(path, "utf8"));
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  for (const file of ["spdx.SNAPSHOT.schema.json", "jsf-0.82.SNAPSHOT.schema.json"])
+    ajv.addSchema(await read(join(schemas, file)), `http://cyclonedx.org/schema/${file}`);
+  const bill = await read<Bill>(join(PACKAGES, "chorus.cdx.json"));
+  assert.equal(bill.specVersion, "1.5");
+  const validate = ajv.compile(await read(join(schemas, "bom-1.5.SNAPSHOT.schema.json")));
+  assert.equal(validate(bill), true, JSON.stringify(validate.errors));
+  const { packages } = await read<Shrinkwrap>(join(PACKAGES, "service/npm-shrinkwrap.json"));
+  const known = new Set(bill.components.map(({ purl }) => decodeURIComponent(purl)));
+  for (const [path, { version }] of Object.entries(packages)) {
+    if (path === "") continue;
+    const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+    assert.ok(known.has(`pkg:npm/${name}@${version}`), path);
+  }
+  for (const { name, licenses } of bill.components) assert.doesNotMatch(JSON.stringify(licenses), /unknown/, name);
+  // What the browser gets is built from development packages.
+  assert.ok([...known].some((purl) => purl.startsWith("pkg:npm/preact@")));
+  assert.deepEqual(await read(join(PACKAGES, "service/sbom.cdx.json")), bill);
 });
 
 test("chorus runs the command line and the service, with console and reference", async ({ t }) => {

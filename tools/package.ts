@@ -115,7 +115,35 @@ function packService(): void {
   };
   write(folder, "package.json", { ...manifest, runtimes: runtimes() });
   write(folder, "npm-shrinkwrap.json", lockOf(manifest));
+  writeBill(folder);
   pack(folder, "chorus");
+}
+
+/** Development packages of which the console and the pages of `/docs` contain the code. */
+const BUNDLED = [
+  ...["@connectrpc/connect-web", "@fontsource-variable/inter", "@scalar/api-reference", "dompurify", "lucide"],
+  ...["marked", "minisearch", "preact", "uplot"],
+];
+
+/** Writes the software bill of materials of a package, in CycloneDX, into its folder and beside its tarball. */
+function writeBill(folder: string): void {
+  const args = ["sbom", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev"];
+  const bill = JSON.parse(execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }));
+  const { packages } = read("package-lock.json") as { packages: Record<string, Json> };
+  const bundled = BUNDLED.map((name) => {
+    const { version, license = "" } = packages[`node_modules/${name}`] as { version: string; license?: string };
+    const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
+    // Several licences are an expression.
+    const licenses = / /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
+    return { "bom-ref": `${name}@${version}`, type: "library", name, version, purl, licenses };
+  });
+  // npm leaves out a licence that SPDX does not list, such as "BSD".
+  for (const found of bill.components)
+    found.licenses ??= [{ license: { name: packages[`node_modules/${found.name}`]?.license ?? "unknown" } }];
+  bill.components.push(...bundled);
+  bill.metadata.component.name = "chorus";
+  for (const path of [join(folder, "sbom.cdx.json"), join(OUT, "chorus.cdx.json")])
+    writeFileSync(path, `${JSON.stringify(bill, null, 2)}\n`);
 }
 
 /** The packages with Node.js, by platform and architecture, such as `linux-x64`. */
