@@ -11,6 +11,7 @@ import { TextStore, type WaitingText } from "../../src/runs/text-store.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { until } from "../helpers/until.ts";
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 10, 20, 12);
@@ -132,4 +133,26 @@ test("keeps text of a workspace up to so many bytes on a day, and none where it 
   assert.equal(await store.write([at("ws_1", 1), at("ws_1", 2), at("ws_1", 3), at("ws_1", 4)]), 2);
   assert.equal(await store.write([at("ws_1", 5)]), 0);
   assert.equal(await store.write([at("ws_1", DAY), at("ws_2", 1)]), 1, "the next day counts anew");
+});
+
+test("keeps no text beside a change that ends it and deletes all", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("insert into workspaces (id, name, run_text_days) values ('ws_1', 'one', 1)");
+  const store = new TextStore(pool, new TextKeys([randomBytes(32)]), 1_000_000);
+  const text = new Uint8Array(10);
+  const writing = await pool.tx(async (query) => {
+    await query("update workspaces set run_text_days = null where id = 'ws_1'");
+    await query("delete from run_texts where workspace_id = 'ws_1'");
+    const write = store.write([{ workspaceId: "ws_1", id: newGenerationId(), keyId: "key_1", text }]);
+    await until(async () => {
+      const waiting = await pool.query(
+        `select from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock' and query like '%keep_run_texts%'`,
+      );
+      return waiting.length > 0;
+    });
+    return { write };
+  });
+  assert.equal(await writing.write, 0);
+  assert.deepEqual(await pool.query("select from run_texts"), []);
 });
