@@ -150,7 +150,7 @@ export class Grants {
    * @param hears whether each call-back arrives; if not, nothing is reserved in advance beside other replicas
    */
   beat(sentAt: number, live: number, hears: boolean): void {
-    this.#live = Math.max(1, live);
+    this.#live = live;
     this.#tell({ type: "beat", sentAt, isDeaf: !hears && live > 1 });
   }
 
@@ -205,7 +205,7 @@ export class Grants {
   readonly #settleAll = (): void => {
     const posts = this.#settled;
     this.#settled = [];
-    if (posts.length > 0) this.#tell({ type: "settle", posts });
+    this.#tell({ type: "settle", posts });
   };
 
   #tell(event: Event): void {

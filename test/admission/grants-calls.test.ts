@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { mock } from "node:test";
 import { test } from "vitest";
-import type { Grants } from "../../src/admission/grants.ts";
+import { CALL_BACK, CAP_CALL_BACK, type Grants } from "../../src/admission/grants.ts";
 import { WAITING } from "../../src/overload/bounds.ts";
 import { AMPLE, AWAY, doneRow, type Statement, scripted } from "../helpers/scripted.ts";
 
@@ -21,6 +23,15 @@ async function asked(
   await statement.answer({ ws_1: reply });
   await admitted;
 }
+
+test("names the channels of call-backs as the functions of the database do", () => {
+  const texts = globSync("src/store/functions/*.sql").map((path) => readFileSync(path, "utf8"));
+  for (const name of [CALL_BACK, CAP_CALL_BACK])
+    assert.ok(
+      texts.some((text) => text.includes(`pg_notify('${name}'`)),
+      name,
+    );
+});
 
 test("admits nothing while nothing takes settlements", (t) => {
   const { grants, statements, journal } = scripted(t);
@@ -81,6 +92,18 @@ test("states what is left of limits, with what it has reserved or returned, whil
   assert.equal(left(), undefined);
 });
 
+test("states no limits from the end of their minute on", async (t) => {
+  const { mock: now } = mock.method(performance, "now", () => 1_000);
+  t.onTestFinished(() => now.restore());
+  const { grants, take } = scripted(t);
+  await asked(take, grants, "a", doneRow({ left: { requests_per_minute: [50, 5] }, msLeft: 500 }));
+  const at = (ms: number) => {
+    now.mockImplementation(() => ms);
+    return grants.limits("ws_1")?.length;
+  };
+  assert.deepEqual([at(1_499), at(1_500)], [1, undefined]);
+});
+
 test("counts what has no limit as nothing that was returned", async (t) => {
   const { grants, take } = scripted(t);
   await asked(take, grants, "a", doneRow());
@@ -132,6 +155,7 @@ test("reports what was admitted in memory, and waits until the database knows it
   const reported = grants.report("ws_1").then(() => (isKnown = true));
   const [statement] = take();
   assert.ok(statement);
+  await new Promise(setImmediate);
   assert.equal(isKnown, false);
   await statement.answer({ ws_1: doneRow({ verdicts: [] }) });
   await reported;

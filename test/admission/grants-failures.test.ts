@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import pg from "pg";
 import { test } from "vitest";
 import { AMPLE, AWAY, doneRow, scripted } from "../helpers/scripted.ts";
@@ -144,6 +144,43 @@ test("removes from the journal what the database has taken, and refuses what it 
   assert.ok(journal.calls.includes("remove a"));
 });
 
+test("sends at its end at once what has just been settled, and then returns all grants", async (t) => {
+  const script = scripted(t);
+  const { grants, take } = script;
+  await asked(script, "a", doneRow({ extra: AMPLE }));
+  await asked(script, "b", doneRow({ extra: AMPLE }), "ws_2");
+  const settled = grants.settle(postOf("a"));
+  let isClosed = false;
+  const closed = grants.close().then(() => (isClosed = true));
+  const items = [];
+  const start = performance.now();
+  for (let sent = take(); !isClosed; sent = take()) {
+    for (const one of sent) {
+      const names = one.items.map(({ workspace }) => workspace);
+      items.push(...one.items);
+      const rows = Object.fromEntries(names.map((name) => [name, doneRow({ verdicts: [] })]));
+      await one.answer(one.name === "append_settlements" ? names : rows);
+    }
+    await turn();
+  }
+  await closed;
+  assert.equal(await settled, 5);
+  assert.deepEqual(
+    items.flatMap(({ posts }) => posts.map(({ request_id }) => request_id)),
+    ["a"],
+  );
+  assert.deepEqual(
+    items.filter(({ close }) => close).map(({ workspace }) => workspace),
+    ["ws_1"],
+  );
+  // The request of the other one still runs.
+  assert.deepEqual(
+    items.filter(({ workspace }) => workspace === "ws_2").map(({ credit }) => credit),
+    [0],
+  );
+  assert.ok(performance.now() - start < 900);
+});
+
 test("waits at its end for the statement under way, and then returns what that has reserved", async (t) => {
   const { grants, take, statements } = scripted(t);
   const admitted = grants.admit("ws_1", ask("a", { key: "k", body: "b" }));
@@ -165,6 +202,8 @@ test("waits at its end for the database, but not long, and not while the journal
     [1, false],
     [0, true],
   ] as const) {
+    mock.timers.enable({ apis: ["setInterval"] });
+    t.onTestFinished(() => mock.timers.reset());
     const script = scripted(t);
     await asked(script, "a", doneRow({ extra: AMPLE }));
     script.play.isAway = true;
@@ -177,7 +216,13 @@ test("waits at its end for the database, but not long, and not while the journal
     const start = performance.now();
     await script.grants.close();
     const took = performance.now() - start;
-    assert.equal(script.statements.length - before > 2, isWaiting);
+    const sent = script.statements.length - before;
+    assert.equal(sent > 2, isWaiting);
+    // Time for the next statement, which it must not send any more.
+    await sleep(50);
+    mock.timers.tick(1_000);
+    mock.timers.reset();
+    assert.equal(script.statements.length - before, sent);
     if (isWaiting) assert.ok(took >= 990 && took < 4_000, `${took} ms`);
   }
 });
