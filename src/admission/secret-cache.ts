@@ -87,8 +87,8 @@ export function createSecretCache<Found extends Valid>(
     const map = lookUp.found ? valid : unknown;
     map.set(name, lookUp);
     // The first entry is the one whose look-up is the oldest.
-    const [oldest] = map.keys();
-    if (map.size > MAX_CACHED && oldest !== undefined) map.delete(oldest);
+    const [oldest = name] = map.keys();
+    if (map.size > MAX_CACHED) map.delete(oldest);
   }
 
   function load(name: string, hash: Buffer): Promise<LookUp<Found>> {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
 import fc from "fast-check";
 import { test } from "vitest";
@@ -93,4 +94,27 @@ test("ends the items of a large batch in several turns of the event loop, equal 
   await ends;
   assert.ok(most < 20, `${most} in one turn`);
   assert.ok(ended.indexOf("b") < 20, `after ${ended.indexOf("b")} others`);
+});
+
+test("tells how long each item of a batch has waited", async (t) => {
+  const state = { now: 1_000 };
+  const { mock: now } = mock.method(performance, "now", () => state.now);
+  t.onTestFinished(() => now.restore());
+  const gate = Promise.withResolvers<void>();
+  const waits: (readonly number[])[] = [];
+  const run = createBatcher(
+    async (_: string, items: number[]) => {
+      await gate.promise;
+      return items;
+    },
+    { maxItems: 10, maxWaiting: 10 },
+    (ms) => waits.push(ms),
+  );
+  const pending = [run("a", 1), run("a", 2)];
+  state.now += 30;
+  pending.push(run("a", 3));
+  state.now += 20;
+  gate.resolve();
+  await Promise.all(pending);
+  assert.deepEqual(waits, [[0], [50, 20]]);
 });

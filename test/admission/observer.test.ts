@@ -7,10 +7,11 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** An observer of replicas whose last heartbeats the test sets, at times that it sets. */
 function observe(t: Lifetime) {
-  const state = { now: 0, beats: {} as Record<string, number>, claims: [] as string[] };
+  const state = { now: 0, beats: {} as Record<string, number>, claims: [] as string[], statements: [] as string[] };
   const { mock: now } = mock.method(performance, "now", () => state.now);
   t.onTestFinished(() => now.restore());
   const query = async (text: string, [ids]: readonly unknown[]) => {
+    state.statements.push(`${text.trim().split(" ")[0]} ${ids}`);
     if (text.startsWith("select"))
       return Object.entries(state.beats).map(([id, beat]) => ({ id, beat_at: new Date(beat) }));
     if (text.startsWith("update")) state.claims.push(...(ids as string[]));
@@ -49,4 +50,13 @@ test("the observation of a replica starts again after an outage, and when it was
   assert.deepEqual(await observer.dead(), []);
   state.now = 19_000;
   assert.deepEqual(await observer.dead(), ["a"]);
+});
+
+test("leaves itself out, removes what has been dead for a day, and claims nothing while nobody is dead", async (t) => {
+  const { state, observer } = observe(t);
+  state.beats = { a: 1, b: 1 };
+  await observer.dead();
+  state.now = 10_000;
+  await observer.dead();
+  assert.deepEqual(state.statements, ["select me", "select me", "delete a,b", "update a,b"]);
 });
