@@ -79,7 +79,7 @@ export class RaceReplica {
   }
 
   #grant(workspace: string): Grant {
-    const grant = this.#grants.get(workspace) ?? new Grant(workspace);
+    const grant = this.#grants.get(workspace) ?? new Grant(workspace, undefined, { count: 0 });
     this.#grants.set(workspace, grant);
     return grant;
   }

@@ -285,8 +285,8 @@ export class Escrow {
   }
 
   /** Removes a grant. When its last request came is remembered, to notice workspaces that are used now and then. */
-  #forget({ workspace, admittedAt }: Grant): void {
-    this.grants.get(workspace)?.shares.clear();
+  #forget({ workspace, admittedAt, shares }: Grant): void {
+    shares.clear();
     this.grants.delete(workspace);
     this.#seen.set(workspace, admittedAt);
     if (this.#seen.size > MAX_SEEN) this.#seen.delete(this.#seen.keys().next().value as string);

@@ -68,7 +68,7 @@ export class Grant {
   #quietUntil = Number.NEGATIVE_INFINITY;
 
   /** @param admittedAt when an earlier grant of the workspace has admitted a request, in milliseconds */
-  constructor(workspace: string, admittedAt?: number, observed?: Observed) {
+  constructor(workspace: string, admittedAt: number | undefined, observed: Observed) {
     this.workspace = workspace;
     this.shares = new Shares(observed);
     this.#demand = new DemandMeter(admittedAt);
@@ -97,7 +97,7 @@ export class Grant {
     const { hold, key, subjects, isShared = false } = running;
     const unposted: Unposted = { ...post, charge: Math.min(post.charge, hold), key, subjects };
     if (isShared) unposted.shared = subjects;
-    if (subjects) this.shares.ended(running, unposted, isShared, now);
+    this.shares.ended(running, unposted, isShared, now);
     this.#free(running, unposted.charge);
     this.free.output -= post.output;
     this.owed += unposted.charge;
@@ -289,7 +289,7 @@ export class Grant {
 
   #run(ask: Running, now: number): void {
     this.running.set(ask.requestId, ask);
-    if (ask.subjects) this.shares.admitted(ask, now);
+    this.shares.admitted(ask, now);
     this.held += ask.hold;
     this.#demand.admitted(ask.hold, ask.input, now);
   }

@@ -37,7 +37,7 @@ export class Shares {
   readonly #returning = new Set<Share>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(observed: Observed = { count: 0 }) {
+  constructor(observed: Observed) {
     this.#observed = observed;
   }
 
@@ -108,14 +108,11 @@ export class Shares {
         }
   }
 
-  /** Returns unused headroom of a subject or, of a template, of all its subjects; without one, of all. */
-  callBack(now: number, of?: string): void {
-    if (of === undefined || of.endsWith("*")) {
-      const kind = of?.slice(0, -1) ?? "";
-      for (const [subject, share] of this.#shares) if (subject.startsWith(kind)) this.#return(share, now);
-    }
-    const share = of === undefined ? undefined : this.#shares.get(of);
-    if (share) this.#return(share, now);
+  /** Returns unused headroom of a subject or, of a template, of all its subjects. */
+  callBack(now: number, of = "*"): void {
+    const isIn = ({ subject }: Share) => subject.startsWith(of.slice(0, -1));
+    const all = of.endsWith("*") ? [...this.#shares.values()].filter(isIn) : [this.#shares.get(of)];
+    for (const share of all) if (share) this.#return(share, now);
   }
 
   /** Whether a subject of the next item will soon have too little headroom for what is expected of it. */
@@ -140,20 +137,20 @@ export class Shares {
     this.posting(posts, true);
     const reports = new Map<Share, SubjectReport>();
     const used = this.#takeUsed(posts);
-    const low = mode === "append" || isQuiet ? [] : [...used].filter((share) => share.isLow(now, HALF_FULL));
     for (const share of used) reports.set(share, share.report());
     this.#isBehind = this.#used.size > 0;
     if (mode === "append") return [...reports.values()];
+    const low = [...used].filter((share) => !isQuiet && share.isLow(now, HALF_FULL));
     const returned = (share: Share, canReserve: boolean) => {
-      if (this.#used.delete(share)) used.add(share);
-      if (!reports.get(share)?.returns) reports.set(share, share.return(reports.get(share), now, canReserve));
+      this.#used.delete(share);
+      reports.set(share, share.return(reports.get(share), now, canReserve));
       this.#returning.delete(share);
     };
     for (const share of this.#returnedFor(asks, now)) returned(share, !isQuiet);
     for (const share of firstOf(this.#returning, MAX_CHANGED)) returned(share, false);
     for (const share of low.slice(0, MAX_CHANGED)) {
-      const report = reports.get(share);
-      if (report && !report.returns) share.refill(report, now);
+      const report = reports.get(share) as SubjectReport;
+      if (!report.returns) share.refill(report, now);
     }
     // One that has nothing to return says nothing.
     for (const [share, { returns, spare }] of reports)
@@ -179,7 +176,6 @@ export class Shares {
       const share = this.#shares.get(report.subject);
       if (!share) continue;
       share.takeBack(report);
-      this.#used.add(share);
       this.#return(share);
     }
   }
@@ -198,7 +194,7 @@ export class Shares {
     for (const [subject, share] of this.#shares) {
       if (!share.isIdle(now)) continue;
       if (share.hasIdle) this.#return(share);
-      else if (share.isEmpty && !this.#used.has(share) && !this.#returning.has(share)) {
+      else if (share.isEmpty) {
         this.#shares.delete(subject);
         this.#observed.count -= 1;
       }
@@ -248,5 +244,5 @@ export class Shares {
 
 /** The first members of a set, as a list. */
 function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
-  return all.size <= most ? [...all] : [...all.values().take(most)];
+  return [...all.values().take(most)];
 }
