@@ -1,4 +1,3 @@
-import { fileTypeFromBuffer } from "file-type";
 import { Unreadable } from "./attachment.ts";
 
 /** Bytes that are examined: enough for the signature of every type. */
@@ -6,6 +5,8 @@ const EXAMINED = 4100;
 
 /** The type by the signature of the file, such as `image/png`; undefined for text and unknown types. */
 export async function detectedType(bytes: Uint8Array): Promise<string | undefined> {
+  // Its 40 files are loaded with the first attachment, because most services never get one.
+  const { fileTypeFromBuffer } = await import("file-type");
   return (await fileTypeFromBuffer(bytes.subarray(0, EXAMINED)))?.mime;
 }
 
