@@ -24,14 +24,9 @@ async function asked(
   await admitted;
 }
 
-test("names the channels of call-backs as the functions of the database do", () => {
-  const texts = globSync("src/store/functions/*.sql").map((path) => readFileSync(path, "utf8"));
-  for (const name of [CALL_BACK, CAP_CALL_BACK])
-    assert.ok(
-      texts.some((text) => text.includes(`pg_notify('${name}'`)),
-      name,
-    );
-});
+/** Whether a function of the database notifies a channel. */
+const isNotified = (channel: string) =>
+  globSync("src/store/functions/*.sql").some((path) => readFileSync(path, "utf8").includes(`pg_notify('${channel}'`));
 
 test("admits nothing while nothing takes settlements", (t) => {
   const { grants, statements, journal } = scripted(t);
@@ -129,6 +124,7 @@ test("returns what is not used of a workspace that is called back", async (t) =>
   grants.callBack("ws_1");
   const [item] = take()[0]?.items ?? [];
   assert.deepEqual([item?.workspace, item?.credit, item?.close], ["ws_1", 0, false]);
+  assert.ok(isNotified(CALL_BACK));
 });
 
 test("returns what is not used of one subject that is called back", async (t) => {
@@ -144,6 +140,7 @@ test("returns what is not used of one subject that is called back", async (t) =>
   const [item] = take()[0]?.items ?? [];
   const returning = item?.subjects?.filter(({ returns }) => returns).map(({ subject }) => subject);
   assert.deepEqual([item?.workspace, returning], ["ws_1", ["user:a b"]]);
+  assert.ok(isNotified(CAP_CALL_BACK));
 });
 
 test("reports what was admitted in memory, and waits until the database knows it", async (t) => {
@@ -194,18 +191,53 @@ test("refuses with the limit that the database names, and as overloaded when it 
 });
 
 test("tells how long asks and settlements have waited for their statement", async (t) => {
-  const waits: [stage: string, count: number, isShort: boolean][] = [];
-  const batch = (stage: string, ms: readonly number[]) =>
-    void waits.push([stage, ms.length, ms.every((one) => one >= 0 && one < 5_000)]);
+  const { mock: now } = mock.method(performance, "now", () => 1_000);
+  t.onTestFinished(() => now.restore());
+  const waits: [stage: string, ms: readonly number[]][] = [];
+  const batch = (stage: string, ms: readonly number[]) => void waits.push([stage, ms]);
   const { grants, take } = scripted(t, { telemetry: { batch } as never });
-  await asked(take, grants, "a", doneRow({ extra: AMPLE }));
+  const first = grants.admit("ws_1", ask("a"));
+  const second = grants.admit("ws_1", ask("b"));
+  now.mockImplementation(() => 1_030);
+  await take()[0]?.answer({ ws_1: doneRow() });
+  await first;
+  await take()[0]?.answer({ ws_1: doneRow({ extra: AMPLE }) });
+  await second;
   const settled = grants.settle(postOf("a"));
+  now.mockImplementation(() => 1_050);
   await new Promise(setImmediate);
   const [statement] = take();
   await statement?.answer(statement.name === "exchange" ? { ws_1: doneRow({ verdicts: [] }) } : ["ws_1"]);
   await settled;
   assert.deepEqual(waits, [
-    ["admission", 1, true],
-    ["settlement", 1, true],
+    ["admission", [0]],
+    ["admission", [30]],
+    ["settlement", [20]],
   ]);
+});
+
+test("returns what is idle when time passes and nothing else happens", async (t) => {
+  const { mock: now } = mock.method(performance, "now", () => 1_000);
+  mock.timers.enable({ apis: ["setInterval"] });
+  t.onTestFinished(() => {
+    now.restore();
+    mock.timers.reset();
+  });
+  const { grants, take } = scripted(t);
+  await asked(take, grants, "a", doneRow({ extra: AMPLE }));
+  now.mockImplementation(() => 21_000);
+  assert.deepEqual(take(), []);
+  mock.timers.tick(250);
+  assert.equal(take()[0]?.items[0]?.credit, 0);
+});
+
+test("settles what an earlier process has left, which nobody waits for", async (t) => {
+  const { grants, take, journal } = scripted(t);
+  journal.left.push({ workspaceId: "ws_1", post: { ...postOf("left"), admittedBy: "r0" } });
+  grants.recover();
+  const [statement] = take();
+  const sent = statement?.items.map(({ workspace, posts }) => [workspace, posts.map((post) => post.request_id)]);
+  assert.deepEqual(sent, [["ws_1", ["left"]]]);
+  await statement?.answer({ ws_1: doneRow({ verdicts: [] }) });
+  assert.deepEqual(journal.calls, ["available", "remove left"]);
 });

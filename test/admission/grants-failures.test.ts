@@ -154,7 +154,9 @@ test("sends at its end at once what has just been settled, and then returns all 
   const closed = grants.close().then(() => (isClosed = true));
   const items = [];
   const start = performance.now();
-  for (let sent = take(); !isClosed; sent = take()) {
+  let sent = take();
+  assert.ok(sent.some((one) => one.items.some(({ posts }) => posts.length > 0)));
+  for (; !isClosed; sent = take()) {
     for (const one of sent) {
       const names = one.items.map(({ workspace }) => workspace);
       items.push(...one.items);

@@ -30,7 +30,8 @@ export interface Statement {
 export function scripted(t: Lifetime, parts: Partial<GrantsParts> = {}) {
   const statements: Statement[] = [];
   const all: Statement[] = [];
-  const journal = { calls: [] as string[], size: 0, error: undefined as Error | undefined };
+  const left: ReturnType<PostJournal["recovered"]> = [];
+  const journal = { calls: [] as string[], size: 0, error: undefined as Error | undefined, left };
   const play = { isAway: false };
   const query = (text: string, values: readonly unknown[] = []) => {
     const { promise, resolve, reject } = Promise.withResolvers<object[]>();
@@ -65,7 +66,7 @@ export function scripted(t: Lifetime, parts: Partial<GrantsParts> = {}) {
     get size() {
       return journal.size;
     },
-    recovered: () => [],
+    recovered: () => journal.left,
     write: noted("write"),
     ...{ remove: noted("remove"), refuse: noted("refuse"), available: noted("available") },
     ...{ unavailable: noted("unavailable"), close: noted("close") },
