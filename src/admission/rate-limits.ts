@@ -31,7 +31,8 @@ const LIMITS = FIGURES.flatMap(([figure, part]) =>
 
 /**
  * @param left by the database
- * @param more what is left beside that: what the replica has reserved and not used, and what it has returned
+ * @param more what is left beside that: what the replica has reserved and not used, and what it has returned; neither
+ *   is finite where there is no limit
  * @param minute start of the minute for which it holds, in milliseconds since 1970
  * @param endsInMs time to the end of this minute
  */

@@ -99,6 +99,21 @@ test("states no limits from the end of their minute on", async (t) => {
   assert.deepEqual([at(1_499), at(1_500)], [1, undefined]);
 });
 
+test("counts what it returns of more than it needs as left", async (t) => {
+  const { grants, take } = scripted(t);
+  await asked(take, grants, "a", doneRow());
+  const left = { requests_per_day: [500, 5], input_tokens_per_day: [5_000, 5], output_tokens_per_day: [5_000, 5] };
+  await asked(take, grants, "b", doneRow({ extra: AMPLE, left }));
+  const remaining = () => grants.limits("ws_1")?.map((one) => one.remaining);
+  assert.deepEqual(remaining(), [105, 1_005, 1_005]);
+  void grants.admit("ws_1", ask("c", { hold: 2_000 }))?.catch(() => undefined);
+  const [item] = take()[0]?.items ?? [];
+  assert.ok(item);
+  const { requests, input, output } = item;
+  for (const kept of [requests, input, output]) assert.ok(kept > 0 && kept < 100, `${kept}`);
+  assert.deepEqual(remaining(), [105, 1_005, 1_005]);
+});
+
 test("counts what has no limit as nothing that was returned", async (t) => {
   const { grants, take } = scripted(t);
   await asked(take, grants, "a", doneRow());

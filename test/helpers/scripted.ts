@@ -12,6 +12,9 @@ export interface SentItem {
   posts: { request_id: string }[];
   /** What it keeps. */
   credit: number;
+  requests: number;
+  input: number;
+  output: number;
   spare: { n: number };
   close: boolean;
   subjects?: { subject: string; returns?: boolean }[];

@@ -165,7 +165,7 @@ export class Grant {
     const kept = this.free.parts;
     if (isQuiet) this.free.keepNothing();
     else if (!isAppend) this.free.keepAtMost(2 * demand.n, demand);
-    if (this.left && !isAppend) this.returned = sumOf(this.returned, kept, this.free);
+    this.returned = sumOf(this.returned, kept, this.free);
     const credit = this.held + this.owed - chargesOf(posts);
     const item = {
       workspace: this.workspace,
@@ -317,9 +317,9 @@ export class Grant {
 
 type Returned = Pick<Headroom, "requests" | "input" | "output">;
 
-/** What was returned before, and what an item returns. */
+/** What was returned before, and what an item returns; NaN: there is no limit. */
 function sumOf(before: Returned, from: Returned, to: Returned): Returned {
-  const of = (part: keyof Returned) => before[part] + (from[part] < LIMITLESS ? from[part] - to[part] : 0);
+  const of = (part: keyof Returned) => before[part] + from[part] - to[part];
   return { requests: of("requests"), input: of("input"), output: of("output") };
 }
 

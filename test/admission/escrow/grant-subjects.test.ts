@@ -97,40 +97,50 @@ test("owes nothing of a subject for a settlement that nothing can record, whethe
 
 test("closes no grant while a request and a settlement wait", () => {
   const replica = new Replica();
-  const ids = Array.from({ length: 257 }, (_, i) => `q${i}`);
+  const ids = Array.from({ length: 258 }, (_, i) => `q${i}`);
   for (const id of ids) replica.request(id, 0);
   while (replica.items.length > 0) replica.receive(0, done(replica.item.asks.map(() => ({}))));
   replica.tell({ type: "callBack", workspace: "ws_1" }, 1);
-  const isReturning = replica.items.length > 0;
   for (const id of ids) replica.settle(id, 1);
   replica.request("one more", 1);
-  if (isReturning) replica.receive(1, done());
-  for (let i = 0; i < 3 && replica.item.asks.length === 0; i++) replica.receive(1, done());
-  assert.deepEqual([replica.item.asks.length, replica.item.close], [1, false]);
+  replica.receive(1, done());
+  const { asks, posts, close } = replica.item;
+  assert.deepEqual([asks.length, posts.length, close], [1, 256, false]);
+  replica.receive(1, done([{}]));
+  assert.equal(replica.item.posts.length, 1);
 });
 
 test("returns headroom of all subjects when it becomes deaf, and none of any with another heartbeat", () => {
   const replica = sharing(40);
   replica.tell({ type: "beat", sentAt: 3, isDeaf: false }, 3);
-  assert.deepEqual(replica.items, []);
+  assert.deepEqual([replica.items, shareOf(replica)?.mustReturn], [[], false]);
   replica.tell({ type: "beat", sentAt: 4, isDeaf: true }, 4);
   assert.deepEqual(usesOf(replica.item), [["user:u", 0, true]]);
 });
 
-test("observes at most 20,000 subjects, and others once a grant has ended", () => {
-  const replica = new Replica();
-  const subjectsOf = (of: string, n: number) => Array.from({ length: 8 }, (_, i) => `user:${of}_${n}_${i}`);
-  const fill = (workspace: string) => {
-    for (let n = 0; n <= 2_500; n++)
-      replica.request(`${workspace}_${n}`, 0, { workspace, subjects: subjectsOf("u", n) });
-    while (replica.items.length > 0) replica.receive(0, ...replica.items.map((one) => done(one.asks.map(() => ({})))));
-  };
-  const isObserved = (workspace: string, n: number) =>
-    replica.escrow.grants.get(workspace)?.shares.get(subjectsOf("u", n)[0] ?? "") !== undefined;
-  fill("ws_1");
-  assert.deepEqual([isObserved("ws_1", 2_499), isObserved("ws_1", 2_500)], [true, false]);
-  replica.settle("ws_1_0", 1);
-  replica.receive(1, { state: "ended" });
-  fill("ws_2");
-  assert.deepEqual([isObserved("ws_2", 2_499), isObserved("ws_2", 2_500)], [true, false]);
+test("observes at most 20,000 subjects, and others once a grant has ended or was never opened", () => {
+  const subjectsOf = (n: number) => Array.from({ length: 8 }, (_, i) => `user:${n}_${i}`);
+  const refusal = { refusal: "rate_limited" as const, limit: "requests_per_minute" };
+  for (let isRefused of [false, true]) {
+    const replica = new Replica();
+    const reply = ({ asks }: Item): Reply => {
+      const answer = done(asks.map(() => (isRefused ? { refusal } : {})));
+      return isRefused ? { ...(answer as Extract<Reply, { state: "done" }>), grant: 0 } : answer;
+    };
+    const fill = (workspace: string, now: number) => {
+      for (let n = 0; n <= 2_500; n++)
+        replica.request(`${workspace} ${n}`, now, { workspace, subjects: subjectsOf(n) });
+      while (replica.items.length > 0) replica.receive(now, ...replica.items.map(reply));
+      const { shares } = replica.escrow.grants.get(workspace) ?? {};
+      return [2_499, 2_500].map((n) => shares?.get(subjectsOf(n)[0] ?? "") !== undefined);
+    };
+    // A workspace whose requests are refused is forgotten at once.
+    assert.deepEqual(fill("ws_1", 0), [!isRefused, false]);
+    if (!isRefused) {
+      replica.settle("ws_1 0", 1);
+      replica.receive(1, { state: "ended" });
+    }
+    isRefused = false;
+    assert.deepEqual(fill("ws_2", 1), [true, false]);
+  }
 });

@@ -235,3 +235,13 @@ test("knows nothing of subjects after its grant has ended", () => {
   assert.deepEqual([shares.isBehind, shares.mustReturn, shares.get("user:1")], [false, false, undefined]);
   assert.deepEqual(shares.report("exchange", [], [], 0, false), []);
 });
+
+test("says once what a subject has used that returns and is one of too many", () => {
+  const subjects = Array.from({ length: 1_025 }, (_, i) => `user:${i}`);
+  const shares = sharesOf(subjects, 1);
+  for (const subject of subjects) shares.take(asked(subject));
+  shares.callBack(0, "user:1024");
+  const last = shares.report("exchange", [], [], 0, true).at(-1);
+  assert.deepEqual([last?.subject, last?.used.requests, last?.returns], ["user:1024", 1, true]);
+  assert.deepEqual(shares.report("exchange", [], [], 0, true), []);
+});
