@@ -1,5 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type ActivityService, type RunText, RunTextState } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { type ActivityService, RunTextState } from "../../gen/chorus/admin/v1/activity_pb.js";
+import type { RunText } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
 import { timeOfGeneration } from "../contract/generation-id.ts";
 import { unpackText } from "../runs/text.ts";
@@ -37,9 +38,9 @@ export function createRunTextAdmin({ pool, keys, find, flush }: RunTextParts): R
       const { keyId } = await find(actor, workspaceId, id);
       const { state, days } = await findText(pool.query, { workspaceId, id }, keyId);
       if (state !== RunTextState.KEPT) throw absent(state);
-      const text = await readText(pool.query, keys, { workspaceId, id });
+      const text = await readText(pool.query, keys, { workspaceId, id }, days);
       await record(pool.query, actor, workspaceId, "run_text.read", { id });
-      return { ...text, keptUntil: timestampFromMs((timeOfGeneration(id) ?? 0) + days * DAY_MS) };
+      return text;
     },
 
     async deleteRunText({ workspace, texts }, actor) {
@@ -103,14 +104,39 @@ export async function findText(query: Query, { workspaceId, id }: TextPlace, key
   return { state: row.kept ? RunTextState.KEPT : missing, days: row.days };
 }
 
-/** @throws Failure `unknown_entity`, if the text was deleted meanwhile; `internal` as `openText` */
-async function readText(query: Query, keys: TextKeys, place: TextPlace): Promise<RunText> {
+/**
+ * Reads the text of a request for the key that made it. It needs no entry of the audit log, because the key sent the
+ * prompt and got the answer.
+ * @returns undefined where it is not kept, or cannot be decrypted, of which `GetRunText` says the cause
+ */
+export async function textForItsKey(
+  query: Query,
+  keys: TextKeys,
+  place: TextPlace,
+  keyId: string,
+): Promise<RunText | undefined> {
+  const { state, days } = await findText(query, place, keyId);
+  if (state !== RunTextState.KEPT) return undefined;
+  try {
+    return await readText(query, keys, place, days);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * @param days for which the workspace keeps texts
+ * @throws Failure `unknown_entity`, if the text was deleted meanwhile; `internal` as `openText`
+ */
+async function readText(query: Query, keys: TextKeys, place: TextPlace, days: number): Promise<RunText> {
   const [text] = await query<SealedText>(
     `select key_name as "keyName", sealed from run_texts where workspace_id = $1 and began_at = $2 and id = $3`,
     [place.workspaceId, new Date(timeOfGeneration(place.id) ?? 0), place.id],
   );
   if (!text) throw absent(RunTextState.ABSENT);
-  return openText(keys, place, text);
+  const keptUntil = timestampFromMs((timeOfGeneration(place.id) ?? 0) + days * DAY_MS);
+  return { ...(await openText(keys, place, text)), keptUntil };
 }
 
 function absent(state: keyof typeof WHY_NOT): Failure {

@@ -17,6 +17,7 @@ import {
   type NoticeSchema,
   StepRoleSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
+import type { Caller } from "../admission/authenticate.ts";
 import { Failure, invalid } from "../contract/failure.ts";
 import { timeOfGeneration } from "../contract/generation-id.ts";
 import { numberOf } from "../contract/json-names.ts";
@@ -27,7 +28,7 @@ import type { TextKeys } from "../runs/text-keys.ts";
 import { traceMessage } from "../runs/trace-message.ts";
 import type { Pool } from "../store/pool.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
-import { findText } from "./run-text.ts";
+import { findText, textForItsKey } from "./run-text.ts";
 import type { Admin } from "./shared/admin.ts";
 import type { Actor } from "./shared/audit.ts";
 import { visibleKeys } from "./shared/own-keys.ts";
@@ -177,16 +178,20 @@ export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["ge
 }
 
 /**
- * Shows a caller how an answer of the workspace was made. The log of the workspace must have been posted.
+ * Shows a caller how an answer of the workspace was made, and what was said if its key made the request. The log of the
+ * workspace must have been posted.
  * @throws Failure `unknown_entity` with `id`
  */
 export async function getGeneration(
   parts: RunParts,
   { id }: GetGenerationRequest,
-  workspaceId: string,
+  { workspaceId, keyId }: Pick<Caller, "workspaceId" | "keyId">,
 ): Promise<GetGenerationResponse> {
   const row = await findEnded(parts, workspaceId, id);
   if (!row) throw unknown();
+  const { textKeys } = parts.runs;
+  const isOwn = row.keyId === keyId && textKeys.areSet;
+  const text = isOwn ? await textForItsKey(parts.pool.query, textKeys, { workspaceId, id }, keyId) : undefined;
   const run = row.record ? readRecord(row.record) : undefined;
   const status = numberOf(GenerationStatusSchema, row.outcome) || GenerationStatus.FAILED;
   return create(GetGenerationResponseSchema, {
@@ -210,6 +215,7 @@ export async function getGeneration(
     ...(row.user === "" ? {} : { user: row.user }),
     tags: row.tags ?? {},
     ...(row.score === null ? {} : { score: row.score }),
+    ...(text ? { text } : {}),
   });
 }
 

@@ -88,10 +88,10 @@ export function createAdminServices(parts: AdminParts) {
     authorizeActor: tokens.authenticate,
     recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
-    getGeneration: (request: GetGenerationRequest, { workspaceId }: Caller) =>
-      shares.run(workspaceId, async () => {
-        await postLog(workspaceId);
-        return getGeneration(runParts, request, workspaceId);
+    getGeneration: (request: GetGenerationRequest, caller: Caller) =>
+      shares.run(caller.workspaceId, async () => {
+        await postLog(caller.workspaceId);
+        return getGeneration(runParts, request, caller);
       }),
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {

@@ -1,13 +1,7 @@
 import type { Command } from "commander";
-import {
-  ActivityService,
-  DeleteRunTextResponseSchema,
-  type RunText,
-  type RunTextMessage,
-  RunTextSchema,
-} from "../../gen/chorus/admin/v1/activity_pb.js";
+import { ActivityService, DeleteRunTextResponseSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { RoleSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { RoleSchema, type RunText, type RunTextMessage, RunTextSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { OWN_WORKSPACE, show, wantsJson } from "./command.ts";

@@ -2,13 +2,13 @@ import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
+  Role,
   type RunText,
   type RunTextDraftSchema,
   type RunTextFile,
   type RunTextMessage,
   RunTextSchema,
-} from "../../gen/chorus/admin/v1/activity_pb.js";
-import { Role } from "../../gen/chorus/v1/generation_pb.js";
+} from "../../gen/chorus/v1/generation_pb.js";
 import type { Conversation } from "../engine/prompt.ts";
 import type { Message } from "../models/port/model.ts";
 

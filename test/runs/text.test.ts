@@ -165,6 +165,20 @@ test("keeps no text of a key that forbids it, and of no other workspace", async 
   const texts = await pool.query<{ id: string }>("select id from run_texts where id = any ($1)", [[id, foreign.id]]);
   assert.deepEqual(texts, []);
 
+  // A key gets the text of its own requests with the rest of their run, and no other key does.
+  const lookedAt = async (apiKey: string) => {
+    const response = await service.get(`/v1/generations/${open}`, { "x-api-key": apiKey });
+    return (await response.json()) as { status: string; text?: { answer: string; messages: { text: string }[] } };
+  };
+  const own = await lookedAt(service.apiKey);
+  assert.deepEqual(
+    own.text?.messages.map(({ text }) => text),
+    [QUESTION],
+  );
+  assert.match(own.text?.answer ?? "", /Quagga/);
+  const { status, text } = await lookedAt(secret);
+  assert.deepEqual([status, text], ["ok", undefined]);
+
   // It can change its mind; what is kept stays.
   const { key: changed } = await owner.keys.updateKey({ id: key?.id ?? "", forbidsText: false });
   assert.equal(changed?.forbidsText, false);

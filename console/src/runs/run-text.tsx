@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
+import { ActivityService, RunTextState } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import {
-  ActivityService,
+  Role,
+  RoleSchema,
   type RunText,
   type RunTextMessage,
-  RunTextState,
-} from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { Role, RoleSchema, StepRoleSchema, type TraceStep } from "../../../gen/chorus/v1/generation_pb.js";
+  StepRoleSchema,
+  type TraceStep,
+} from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { count, timeText, words } from "../format.ts";
 import { Card } from "../parts/card.tsx";

@@ -1179,6 +1179,13 @@ export declare type GetGenerationResponse = Message$1<"chorus.v1.GetGenerationRe
    * @generated from field: optional double score = 15;
    */
   score?: number | undefined;
+
+  /**
+   * What was said. Only where the workspace keeps it, and only for the key that made the request.
+   *
+   * @generated from field: optional chorus.v1.RunText text = 16;
+   */
+  text?: RunText | undefined;
 };
 
 /**
@@ -1186,6 +1193,163 @@ export declare type GetGenerationResponse = Message$1<"chorus.v1.GetGenerationRe
  * Use `create(GetGenerationResponseSchema)` to create a new message.
  */
 export declare const GetGenerationResponseSchema: GenMessage<GetGenerationResponse>;
+
+/**
+ * One message of the prompt, or a call of a tool.
+ *
+ * @generated from message chorus.v1.RunTextMessage
+ */
+export declare type RunTextMessage = Message$1<"chorus.v1.RunTextMessage"> & {
+  /**
+   * Who wrote it.
+   *
+   * @generated from field: chorus.v1.Role role = 1;
+   */
+  role: Role;
+
+  /**
+   * The text. For a call of a tool: its arguments, as JSON text.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Name of the tool, for a call and for its result.
+   *
+   * @generated from field: string tool = 3;
+   */
+  tool: string;
+};
+
+/**
+ * Describes the message chorus.v1.RunTextMessage.
+ * Use `create(RunTextMessageSchema)` to create a new message.
+ */
+export declare const RunTextMessageSchema: GenMessage<RunTextMessage>;
+
+/**
+ * A file of the prompt. Its content is not kept.
+ *
+ * @generated from message chorus.v1.RunTextFile
+ */
+export declare type RunTextFile = Message$1<"chorus.v1.RunTextFile"> & {
+  /**
+   * Name as the caller gave it; can be empty.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Media type.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * Size in bytes.
+   *
+   * @generated from field: int64 size = 3;
+   */
+  size: bigint;
+};
+
+/**
+ * Describes the message chorus.v1.RunTextFile.
+ * Use `create(RunTextFileSchema)` to create a new message.
+ */
+export declare const RunTextFileSchema: GenMessage<RunTextFile>;
+
+/**
+ * What one model of a panel answered.
+ *
+ * @generated from message chorus.v1.RunTextDraft
+ */
+export declare type RunTextDraft = Message$1<"chorus.v1.RunTextDraft"> & {
+  /**
+   * `id` of its step.
+   *
+   * @generated from field: int32 step = 1;
+   */
+  step: number;
+
+  /**
+   * The draft.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message chorus.v1.RunTextDraft.
+ * Use `create(RunTextDraftSchema)` to create a new message.
+ */
+export declare const RunTextDraftSchema: GenMessage<RunTextDraft>;
+
+/**
+ * The text of a request. All of it is untrusted: callers and models wrote it.
+ *
+ * @generated from message chorus.v1.RunText
+ */
+export declare type RunText = Message$1<"chorus.v1.RunText"> & {
+  /**
+   * The prompt: instructions first, then the messages in their order.
+   *
+   * @generated from field: repeated chorus.v1.RunTextMessage messages = 1;
+   */
+  messages: RunTextMessage[];
+
+  /**
+   * The files that came with it.
+   *
+   * @generated from field: repeated chorus.v1.RunTextFile files = 2;
+   */
+  files: RunTextFile[];
+
+  /**
+   * The drafts in the order of their steps. Empty when one model answered.
+   *
+   * @generated from field: repeated chorus.v1.RunTextDraft drafts = 3;
+   */
+  drafts: RunTextDraft[];
+
+  /**
+   * The answer as far as the caller received it.
+   *
+   * @generated from field: string answer = 4;
+   */
+  answer: string;
+
+  /**
+   * Calls of tools that the answer asks for.
+   *
+   * @generated from field: repeated chorus.v1.RunTextMessage calls = 5;
+   */
+  calls: RunTextMessage[];
+
+  /**
+   * Whether text was left out, because there was too much: at most 262,144 characters of a request are kept.
+   *
+   * @generated from field: bool is_cut = 6;
+   */
+  isCut: boolean;
+
+  /**
+   * When the text is deleted at the latest.
+   *
+   * @generated from field: google.protobuf.Timestamp kept_until = 7;
+   */
+  keptUntil?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.RunText.
+ * Use `create(RunTextSchema)` to create a new message.
+ */
+export declare const RunTextSchema: GenMessage<RunText>;
 
 /**
  * Requests the limits of the key's workspace.
@@ -2576,7 +2740,8 @@ export declare const GenerationService: GenService<{
   },
   /**
    * Returns how an answer of the workspace was made: its end, tokens and credits and, while its run is kept, the
-   * Intelligence Trace. It has no text. Needs a key with the `metrics` scope.
+   * Intelligence Trace. The key that made the request gets its text, too, where the workspace keeps it. Needs a key
+   * with the `metrics` scope.
    *
    * @generated from rpc chorus.v1.GenerationService.GetGeneration
    */

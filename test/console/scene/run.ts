@@ -5,10 +5,17 @@ import {
   Outcome,
   type RunCallSchema,
   type RunSchema,
-  type RunTextSchema,
   RunTextState,
 } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { Effort, FinishReason, Role, StepKind, StepOutcome, StepRole } from "../../../gen/chorus/v1/generation_pb.js";
+import {
+  Effort,
+  FinishReason,
+  Role,
+  type RunTextSchema,
+  StepKind,
+  StepOutcome,
+  StepRole,
+} from "../../../gen/chorus/v1/generation_pb.js";
 import { STEPS } from "./answer.ts";
 import { ago } from "./clock.ts";
 import { generations } from "./records.ts";
