@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
 import { test } from "vitest";
 import { hashSecret } from "../../src/admission/secret.ts";
 import { createSecretCache, hashName } from "../../src/admission/secret-cache.ts";
@@ -89,6 +90,43 @@ test("does not cache what was read before a secret was forgotten, and looks it u
   assert.equal(await readsOf(async () => assert.equal(await isValid("a"), false)), 0);
 });
 
+test("does not cache what was read before a secret was forgotten, also if nobody asks again meanwhile", async () => {
+  const { state, cache, isValid, readsOf } = scripted();
+  state.valid.set("a", FOR_EVER);
+  state.gate = Promise.withResolvers();
+  const first = isValid("a");
+  await Promise.resolve();
+  cache.forget(hashSecret("a"));
+  state.gate.resolve();
+  assert.equal(await first, true);
+  state.valid.clear();
+  assert.equal(await readsOf(async () => assert.equal(await isValid("a"), false)), 1);
+});
+
+test("shares a look-up between calls at the same time", async () => {
+  const { isValid, readsOf } = scripted();
+  assert.equal(await readsOf(() => Promise.all([isValid("a"), isValid("a")])), 1);
+});
+
+test("looks a valid secret in use up again in the background after a quarter of a second, and ignores a failure", async () => {
+  const { state, isValid, readsOf } = scripted();
+  state.valid.set("a", FOR_EVER);
+  await isValid("a");
+  state.now += 250;
+  state.gate = Promise.withResolvers();
+  assert.equal(await readsOf(async () => assert.equal(await isValid("a"), true)), 1);
+  state.gate.reject(new Error("the database is away"));
+  await new Promise(setImmediate);
+  assert.equal(await isValid("a"), true);
+});
+
+test("looks a secret up again after the clock was set back", async () => {
+  const { state, isValid, readsOf } = scripted();
+  await isValid("a");
+  state.now -= 1;
+  assert.equal(await readsOf(() => isValid("a")), 1);
+});
+
 test("remembers the 10,000 unknown secrets that were looked up last", async () => {
   const { state, cache, readsOf } = scripted();
   const names = Array.from({ length: 10_000 }, (_, i) => `unknown ${i}`);
@@ -108,9 +146,11 @@ test("remembers the 10,000 unknown secrets that were looked up last", async () =
 
 test("looks a valid secret up less often while each change of it is heard, and forgets it when one comes", async () => {
   let hear = (_: string): void => undefined;
+  const channels: string[] = [];
   const notifications = {
     period: 1 as number | undefined,
-    listen(_: string, on: (message: string) => void) {
+    listen(channel: string, on: (message: string) => void) {
+      channels.push(channel);
       hear = on;
     },
   };
@@ -128,4 +168,7 @@ test("looks a valid secret up less often while each change of it is heard, and f
   state.now += 500;
   notifications.period = undefined;
   assert.equal(await readsOf(() => isValid("a")), 1);
+  // The channel is the one that the database notifies.
+  const texts = globSync("src/store/**/*.sql").map((path) => readFileSync(path, "utf8"));
+  assert.ok(texts.some((text) => text.includes(`'${channels[0]}'`)));
 });
