@@ -111,6 +111,38 @@ test("keeps all workspaces while the database is unavailable, and reports none o
   assert.deepEqual([await pass(0), await pass(10_000)], [["ws_1 ws_2"], []]);
 });
 
+test("sends nothing after it is closed, also when the last statement has failed", async (t) => {
+  const { state, poster, pass } = background(t);
+  state.errors = { ws_1: refusal("57P01") };
+  poster.appended("ws_1", 1);
+  assert.deepEqual(await pass(100), ["ws_1"]);
+  await poster.close();
+  assert.deepEqual([await pass(0), await pass(10_000)], [["ws_1"], []]);
+});
+
+test("waits 100 ms again after it has posted much before that time", async (t) => {
+  const { poster, pass } = background(t);
+  poster.appended("ws_1", 1);
+  await pass(50);
+  poster.appended("ws_1", 511);
+  assert.deepEqual(await pass(0), ["ws_1"]);
+  poster.appended("ws_2", 1);
+  assert.deepEqual([await pass(50), await pass(49), await pass(1)], [[], [], ["ws_2"]]);
+});
+
+test("looks for what waits of the workspace that it is asked for, or of all", async () => {
+  const asked: unknown[] = [];
+  const query = async (text: string, [first]: readonly unknown[]) => {
+    if (text.includes("from settlement_log")) asked.push(first);
+    return [];
+  };
+  const pool = { query } as unknown as Pool;
+  await postLog(pool, "ws_1");
+  await postLog(pool, undefined);
+  assert.equal(asked[0], "ws_1");
+  assert.equal(typeof asked[1], "number");
+});
+
 test("posts at most 64 workspaces with one statement, and all that wait when it is closed", async (t) => {
   const { poster, pass } = background(t);
   for (let i = 0; i < 130; i++) poster.appended(`ws_${i}`, 1);

@@ -108,7 +108,7 @@ test("shares a look-up between calls at the same time", async () => {
   assert.equal(await readsOf(() => Promise.all([isValid("a"), isValid("a")])), 1);
 });
 
-test("looks a valid secret in use up again in the background after a quarter of a second, and ignores a failure", async () => {
+test("looks a secret in use up again in the background after a quarter of a second, and ignores a failure", async () => {
   const { state, isValid, readsOf } = scripted();
   state.valid.set("a", FOR_EVER);
   await isValid("a");
@@ -170,5 +170,5 @@ test("looks a valid secret up less often while each change of it is heard, and f
   assert.equal(await readsOf(() => isValid("a")), 1);
   // The channel is the one that the database notifies.
   const texts = globSync("src/store/**/*.sql").map((path) => readFileSync(path, "utf8"));
-  assert.ok(texts.some((text) => text.includes(`'${channels[0]}'`)));
+  assert.ok(texts.some((text) => text.includes(`pg_notify('${channels[0]}'`)));
 });

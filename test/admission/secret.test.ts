@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { test } from "vitest";
 import { createSecret, hashSecret, isWellFormed, prefixOf } from "../../src/admission/secret.ts";
@@ -24,6 +25,12 @@ test("detects a typing error anywhere in a secret", () => {
   );
   for (const wrong of ["", "ck_", secret.slice(1), secret.slice(0, -1), `${secret}0`])
     assert.equal(isWellFormed(wrong, "ck_"), false);
+  // A shorter one, with the checksum of "ck_a" in base 62.
+  const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  let checksum = "";
+  for (let rest = crc32("ck_a"); checksum.length < 6; rest = Math.floor(rest / 62))
+    checksum = digits.charAt(rest % 62) + checksum;
+  assert.equal(isWellFormed(`ck_a${checksum}`, "ck_"), false);
 });
 
 test("hashes a secret with SHA-256, and shows at most a quarter of it as its prefix", () => {
