@@ -9,7 +9,9 @@ async function callerOf(row: object) {
   const plain = { workspace_id: "ws_1", workspace: "one", id: "key_1", scopes: ["generate"], expires_at: null };
   const none = { fixed_tags: null, forbids_tags: false, capped: null, keeps_text: false };
   const rows = [{ secret_hash: hashSecret("secret"), ...plain, ...none, ...row }];
-  const pool = { query: async () => rows } as unknown as Pool;
+  const query = async (text: string, [hashes]: readonly Buffer[][]) =>
+    text.includes("from api_keys") ? rows.filter((one) => hashes?.some((hash) => hash.equals(one.secret_hash))) : [];
+  const pool = { query } as unknown as Pool;
   return createAuthenticator(pool, () => 1_000).authenticate("secret");
 }
 

@@ -108,7 +108,7 @@ test("shares a look-up between calls at the same time", async () => {
   assert.equal(await readsOf(() => Promise.all([isValid("a"), isValid("a")])), 1);
 });
 
-test("looks a secret in use up again in the background after a quarter of a second, and ignores a failure", async () => {
+test("looks a used secret up again in the background after a quarter of a second, and ignores a failure", async () => {
   const { state, isValid, readsOf } = scripted();
   state.valid.set("a", FOR_EVER);
   await isValid("a");

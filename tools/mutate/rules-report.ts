@@ -17,8 +17,11 @@ export interface Known {
 /** Committed, so that a run on another machine continues. A line has the fields of `Known` after the name of a file. */
 const KNOWN = "tools/mutate/rules-known.txt";
 
-/** Why a mutant that survives changes nothing observable, by its key. A survivor without a reason is a hole. */
-const REASONS = "tools/mutate/rules-equivalent.json";
+/**
+ * Why a mutant that survives changes nothing observable: a line with its key, and an indented one with the reason. A
+ * survivor without a reason is a hole.
+ */
+const REASONS = "tools/mutate/rules-equivalent.txt";
 const REPORT = "tools/mutate/rules.md";
 
 /** @returns what is known, by the path of a file */
@@ -54,7 +57,8 @@ export function writeReport(
   mutants: ReadonlyMap<string, readonly Mutant[]>,
   known: ReadonlyMap<string, Known>,
 ): void {
-  const reasons = JSON.parse(readFileSync(join(root, REASONS), "utf8")) as Record<string, string>;
+  const lines = readFileSync(join(root, REASONS), "utf8").matchAll(/^(\S.*)\n {2}(.+)$/gm);
+  const reasons = Object.fromEntries([...lines].map(([, key = "", reason = ""]) => [key, reason]));
   const rows = [...mutants].map(([file, some]) => {
     const { run = 0, bySchedule = 0, survivors = new Set() } = known.get(file) ?? {};
     const equivalent = some.filter(({ key }, i) => survivors.has(i) && reasons[key]).length;
@@ -66,7 +70,7 @@ export function writeReport(
     };
   });
   const sums = rows.map(({ counts }) => counts).reduce((sum, counts) => sum.map((one, i) => one + (counts[i] ?? 0)));
-  const lines = [
+  const text = [
     "# Mutants of the rules of admission",
     "",
     "Written by `npm run mutate:rules`; see [the decision](../../docs/decisions/mutants.md). Calls of logs and",
@@ -77,7 +81,7 @@ export function writeReport(
     ...[...rows, { name: "all", counts: sums }].map(rowOf),
     ...survivorLines(mutants, known, reasons),
   ];
-  writeFileSync(join(root, REPORT), `${lines.join("\n")}\n`);
+  writeFileSync(join(root, REPORT), `${text.join("\n")}\n`);
 }
 
 function rowOf({ name, counts }: { name: string; counts: number[] }): string {
