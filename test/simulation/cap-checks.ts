@@ -260,8 +260,10 @@ export class CapChecks {
     for (const { subjects, at: then, input } of admissions)
       if (subjects.includes(subject)) add(then, { requests: 1, input });
     const shared = new Map(this.#shared.get(workspace)?.map((one) => [one.requestId, one]));
-    for (const { requestId, subjects, at: then, input, output, charge } of usage) {
+    for (const { requestId, subjects, counted, createdAt, at: posted, input, output, charge } of usage) {
       if (!subjects.includes(subject)) continue;
+      // A count that begins later takes it from the tables of usage, which have the time of the request.
+      const then = counted.includes(subject) ? posted : createdAt;
       const isLost = isMost && !shared.has(requestId) && !admissions.some((one) => one.requestId === requestId);
       add(then, { output, charge, ...(isLost ? { requests: 1, input } : {}) });
     }

@@ -127,7 +127,8 @@ export class CapRules {
       account.subjects.set(subject, use);
     }
     const createdAt = created_at?.getTime() ?? 0;
-    account.usage = [...account.usage, { requestId, subjects, createdAt, at: account.at, input, output, charge }];
+    const { at } = account;
+    account.usage = [...account.usage, { requestId, subjects, counted: rows, createdAt, at, input, output, charge }];
     this.free(account, [{ requestId }]);
   }
 

@@ -54,6 +54,8 @@ export interface Admission extends Pick<Ask, "requestId" | "hold" | "input"> {
 export interface Usage {
   requestId: string;
   subjects: readonly string[];
+  /** Those for which there was a count when it was posted. */
+  counted: readonly string[];
   createdAt: number;
   /** Time of the windows when it was posted. */
   at: number;

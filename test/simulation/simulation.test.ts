@@ -80,7 +80,7 @@ for (const [what, seed, mutation] of [
 }
 
 // Seeds that have found a defect in an earlier version of the rules, or of the checks.
-for (const seed of [105, 1106, 1541, 33_401, 58_399, 901_924, 1_025_689, 7_128_656, 7_356_177]) {
+for (const seed of [105, 1106, 1541, 33_401, 58_399, 901_924, 1_025_689, 7_128_656, 7_356_177, 20_010_811]) {
   test(`keeps the invariants in the schedule of seed ${seed}`, () => {
     assert.equal(violated(seed), undefined);
   });
