@@ -18,7 +18,7 @@ const { version } = JSON.parse(await readFile(new URL("package.json", ROOT), "ut
 
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
-for (const name of ["start.js", "site.js", "site.css"])
+for (const name of ["start.js", "site.js", "site.css", "code.css"])
   await copyFile(new URL(name, import.meta.url), new URL(name, out));
 const copies = [
   [new URL("LICENSE", ROOT), "license.txt"],

@@ -15,6 +15,7 @@ export function pageOf({ path, title, html }: Page, groups: readonly Group[]): s
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="/docs/tokens.css">
     <link rel="stylesheet" href="/docs/site.css">
+    <link rel="stylesheet" href="/docs/code.css">
     <script type="module" src="/docs/site.js"></script>
   </head>
   <body class="docs">

@@ -12,17 +12,20 @@ interface Section {
   readonly start: string;
 }
 
-/** What the script of the pages gives to MiniSearch, too. */
+/** The script of the pages reads them with the index. */
 const OPTIONS = { fields: ["page", "heading", "text"], storeFields: ["page", "heading", "start"] };
 
 /** Most characters that a result shows. */
 const MAX_SHOWN = 160;
 
-/** The index of all sections as JSON, with the address, the title, the heading and the beginning of each. */
+/**
+ * The index of all sections as JSON, with its options. It has the address, the title, the heading and the beginning of
+ * each.
+ */
 export function searchIndex(pages: readonly Page[]): string {
   const index = new MiniSearch(OPTIONS);
   index.addAll(pages.flatMap(sectionsOf));
-  return JSON.stringify(index);
+  return JSON.stringify({ options: OPTIONS, index });
 }
 
 function sectionsOf({ path, title, text }: Page): Section[] {

@@ -68,8 +68,8 @@ let loading;
 /** Loads the index when the search is first used. */
 function load() {
   loading ??= fetch("/docs/search.json").then(async (response) => {
-    const options = { fields: ["page", "heading", "text"], storeFields: ["page", "heading", "start"] };
-    return MiniSearch.loadJSON(await response.text(), options);
+    const { options, index } = await response.json();
+    return MiniSearch.loadJS(index, options);
   });
   return loading;
 }

@@ -2,11 +2,11 @@ import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
 import { currentRole } from "../session/session.ts";
 import { ForbidText } from "./forbid-text.tsx";
+import { KeyName } from "./key-name.tsx";
 
 /** Changes the name of a key, and whether the text of its requests may be kept. */
 export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
@@ -21,17 +21,7 @@ export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void
   return (
     <Dialog title="Change the key" close={close}>
       <form class="form" onSubmit={(event) => run(submit, event)}>
-        <Field id="new-name" label="Name">
-          <input
-            id="new-name"
-            type="text"
-            maxLength={200}
-            autocomplete="off"
-            data-autofocus
-            value={name}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </Field>
+        <KeyName id="new-name" name={name} change={setName} />
         <ForbidText
           isSet={forbidsText}
           change={setForbidsText}

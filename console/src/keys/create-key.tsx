@@ -9,6 +9,7 @@ import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
 import { currentRole } from "../session/session.ts";
 import { ForbidText } from "./forbid-text.tsx";
+import { KeyName } from "./key-name.tsx";
 import { NewSecret } from "./new-secret.tsx";
 
 const SCOPES = [
@@ -94,18 +95,7 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
   };
   return (
     <form class="form" onSubmit={(event) => run(submit, event)}>
-      <Field id="key-name" label="Name">
-        <input
-          id="key-name"
-          type="text"
-          maxLength={200}
-          autocomplete="off"
-          data-autofocus
-          value={name}
-          placeholder="What will use it?"
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-      </Field>
+      <KeyName id="key-name" name={name} change={setName} placeholder="What will use it?" />
       <Scopes scopes={scopes} change={setScopes} />
       <Expiry life={life} setLife={setLife} date={date} setDate={setDate} />
       <ForbidText isSet={forbidsText} change={setForbidsText} />

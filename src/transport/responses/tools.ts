@@ -46,8 +46,9 @@ export function readTools({ tools, toolChoice, input }: CreateResponseRequest, m
   const found: { readonly tool: Tool; readonly at: string }[] = [];
   const spaces = new Map<string, { namespace: string; name: string }>();
   const custom = new Set<string>();
+  const known = new Set<string>();
   let search: string | undefined;
-  for (const { at, tool, namespace } of [...withoutNamespaces(tools), ...addedTools(input)]) {
+  for (const { at, tool, namespace, isAdded = false } of [...withoutNamespaces(tools), ...addedTools(input)]) {
     if (tool.case !== "function" && tool.case !== "custom") {
       if (tool.case === "toolSearch") members.noEffect(at, "An answer asks for tools of the request only.");
       else search = at;
@@ -55,7 +56,8 @@ export function readTools({ tools, toolChoice, input }: CreateResponseRequest, m
     }
     const { name } = tool.value;
     const flat = flatName(namespace, name);
-    if (at.startsWith("input") && found.some((known) => known.tool.name === flat)) continue;
+    if (isAdded && known.has(flat)) continue;
+    known.add(flat);
     found.push({ tool: coreTool(tool, flat, at, members), at });
     if (tool.case === "custom") custom.add(flat);
     if (namespace !== "") spaces.set(flat, { namespace, name });
@@ -84,13 +86,15 @@ interface PlacedTool extends Pick<ResponseTool, "tool"> {
   readonly at: string;
   /** Empty for a tool without one. */
   readonly namespace: string;
+  /** Whether an item of the input adds it. It may be known already. */
+  readonly isAdded?: boolean;
 }
 
 /** The tools that items of the input add. */
 function* addedTools(input: readonly ResponseInputItem[]): Generator<PlacedTool> {
   for (const [i, { item }] of input.entries())
     if (item.case === "toolSearchOutput" || item.case === "additionalTools")
-      yield* withoutNamespaces(item.value.tools, `input[${i}].tools`);
+      for (const added of withoutNamespaces(item.value.tools, `input[${i}].tools`)) yield { ...added, isAdded: true };
 }
 
 /**
