@@ -112,7 +112,7 @@ export function createAdminServices(parts: AdminParts) {
     activity: posted(createActivityAdmin(runParts)),
     operations: posted(createOperationsAdmin(pool, parts.models, parts.usdPerCredit)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
-    members: shared(shares, createMemberAdmin(pool, parts.oidc !== undefined, clock)),
+    members: shared(shares, createMemberAdmin({ pool, cache: keyCache, hasProvider: parts.oidc !== undefined, clock })),
     /** Signs people in; undefined: no provider is configured. */
     people: parts.oidc && createPeople({ pool, clock, shares, ...parts.oidc }),
     /** Sessions of the console. */

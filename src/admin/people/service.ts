@@ -1,3 +1,4 @@
+import type { Authenticator } from "../../admission/authenticate.ts";
 import type { Clock } from "../../contract/clock.ts";
 import { Failure, invalid } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
@@ -8,11 +9,19 @@ import { inviteMember, listInvitations, withdrawInvitation } from "./invitations
 import { fitKeys, revokeKeys } from "./keys.ts";
 import { COLUMNS, type MemberAdmin, type MemberRow, memberMessage, readRole } from "./member.ts";
 
-/**
- * Manages the members of workspaces for operators and owners.
- * @param hasProvider whether people can sign in
- */
-export function createMemberAdmin(pool: Pool, hasProvider: boolean, clock: Clock): MemberAdmin {
+/** What the management of members needs. */
+interface MemberParts {
+  readonly pool: Pool;
+  /** Forgets the keys of a member that was changed. Other replicas apply the change within a second. */
+  readonly cache: Pick<Authenticator, "forget">;
+  /** Whether people can sign in. */
+  readonly hasProvider: boolean;
+  readonly clock: Clock;
+}
+
+/** Manages the members of workspaces for operators and owners. */
+export function createMemberAdmin(parts: MemberParts): MemberAdmin {
+  const { pool, hasProvider, clock } = parts;
   return {
     async listMembers({ workspace, pageSize, pageToken }, actor) {
       const size = sizeOfPage(pageSize);
@@ -34,7 +43,7 @@ export function createMemberAdmin(pool: Pool, hasProvider: boolean, clock: Clock
 
     async setMemberRole({ workspace, person, role: number }, actor) {
       const role = readRole(number);
-      const member = await change(pool, { workspace, person, actor }, async (query, workspaceId, before) => {
+      const member = await change(parts, { workspace, person, actor }, async (query, workspaceId, before) => {
         if (before.byGroup) {
           const message = "A group of the identity provider gives this role. Change the groups of the person there.";
           throw invalid("person", message);
@@ -55,7 +64,7 @@ export function createMemberAdmin(pool: Pool, hasProvider: boolean, clock: Clock
     },
 
     async removeMember({ workspace, person }, actor) {
-      return change(pool, { workspace, person, actor }, async (query, workspaceId, { id, role, ...rest }) => {
+      return change(parts, { workspace, person, actor }, async (query, workspaceId, { id, role, ...rest }) => {
         await keepAnOwner(query, workspaceId, { id, role, ...rest }, "person");
         await query("delete from members where workspace_id = $1 and person_id = $2", [workspaceId, id]);
         const keys = await revokeKeys(query, workspaceId, id, new Date(clock()));
@@ -67,15 +76,16 @@ export function createMemberAdmin(pool: Pool, hasProvider: boolean, clock: Clock
 }
 
 /**
- * Changes a membership. Changes of a workspace wait for each other, so that two owners cannot remove each other.
+ * Changes a membership, and applies that to the member's keys at once. Changes of a workspace wait for each other, so
+ * that two owners cannot remove each other.
  * @throws Failure `unknown_entity`
  */
 async function change<T>(
-  pool: Pool,
+  { pool, cache }: MemberParts,
   { workspace, person, actor }: { workspace: string; person: string; actor: Actor },
   make: (query: Query, workspaceId: string, before: MemberRow) => Promise<T>,
 ): Promise<T> {
-  return pool.tx(async (query) => {
+  const { changed, keys } = await pool.tx(async (query) => {
     const { id } = await findWorkspace(query, actor, workspace);
     await query("select from workspaces where id = $1 for no key update", [id]);
     // Not by e-mail address, which some providers let people choose.
@@ -83,10 +93,19 @@ async function change<T>(
       `select ${COLUMNS} from members m join people p on p.id = m.person_id where m.workspace_id = $1 and p.id = $2`,
       [id, person.replaceAll("\0", "")],
     );
-    if (member) return make(query, id, member);
-    const message = "There is no such member. Identifiers begin with per_; list the members to see them.";
-    throw new Failure("unknown_entity", { field: "person", message });
+    if (!member) {
+      const message = "There is no such member. Identifiers begin with per_; list the members to see them.";
+      throw new Failure("unknown_entity", { field: "person", message });
+    }
+    const changed = await make(query, id, member);
+    const keys = await query<{ hash: Buffer }>(
+      "select secret_hash as hash from api_keys where workspace_id = $1 and person_id = $2",
+      [id, member.id],
+    );
+    return { changed, keys };
   });
+  for (const { hash } of keys) cache.forget(hash);
+  return changed;
 }
 
 async function keepAnOwner(query: Query, workspaceId: string, { id, role }: MemberRow, field: string): Promise<void> {

@@ -223,12 +223,15 @@ test("lets an owner remove a member whom the provider no longer confirms, and ta
 }) => {
   provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
   const { session, secret } = await office.signIn(subject);
-  const [kept, ended] = await Promise.all(
-    ["kept", "ended"].map(async (name) => (await office.keys.createKey({ name }, session.actor)).key),
-  );
+  const made = await Promise.all(["kept", "ended"].map((name) => office.keys.createKey({ name }, session.actor)));
+  const [kept, ended] = made.map(({ key }) => key);
   await office.keys.takeOverKey({ id: kept?.id ?? "" });
+  for (const { secret: of } of made) await office.authenticate(of);
   const removed = await office.members.removeMember({ workspace: "default", person: session.person.id });
   assert.equal(removed.revokedKeys, 1);
+  // This replica does not wait for a message.
+  await assert.rejects(async () => office.authenticate(made[1]?.secret), { kind: "unauthenticated" });
+  await office.authenticate(made[0]?.secret);
   const { keys } = await office.keys.listKeys({ workspace: "default" });
   const stateOf = (id = "") => keys.find((key) => key.id === id);
   assert.equal(stateOf(kept?.id)?.revokedAt, undefined);
