@@ -239,12 +239,12 @@ describe("an answer", () => {
 });
 
 /**
- * Asks for answers of 4 MB over one connection, which come one after the other, and reads none. Nine of them may fit
+ * Asks for answers of 1 MB over one connection, which come one after the other, and reads none. About 36 of them fit
  * into the socket buffers: Linux lets that of a receiver grow to 32 MB.
  */
 async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Bench, more: object) {
-  // 127 spaces are one token.
-  const text = Array.from({ length: 62 }, () => " ".repeat(127 * 512));
+  // Many characters for few tokens, which are counted in 30 ms. A long run of spaces takes twenty times as long.
+  const text = Array.from({ length: 16 }, () => `${" ".repeat(64)} a`.repeat(992));
   openai.always({ text });
   const before = openai.calls.length;
   const start = new Date();
@@ -252,7 +252,7 @@ async function stalled(t: Lifetime, { openai, service, pool, auth, count }: Benc
   raw.socket.pause();
   const body = JSON.stringify({ prompt: "stalls", ...more });
   const request = head("POST", "/v1/generate:stream", { ...auth, "Content-Length": body.length }) + body;
-  raw.send(request.repeat(12));
+  raw.send(request.repeat(48));
   let rows = await settled(pool, start);
   await until(async () => {
     rows = await settled(pool, start);
