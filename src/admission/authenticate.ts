@@ -33,10 +33,11 @@ interface Key {
 export interface Authenticator {
   /**
    * Finds the caller that a secret belongs to.
+   * @returns without a promise if the key is cached
    * @throws Failure `unauthenticated`, with the same message for a secret that is absent, unknown, revoked or expired;
    *   `overloaded` when the database is unavailable.
    */
-  authenticate(secret: string | undefined): Promise<Caller>;
+  authenticate(secret: string | undefined): Caller | Promise<Caller>;
   /** Removes a key from the cache, so that a change to it takes effect in this process at once. */
   forget(hash: Buffer): void;
 }
@@ -48,13 +49,17 @@ export interface Authenticator {
 export function createAuthenticator(pool: Pool, clock: Clock, notifications?: Notifications): Authenticator {
   const cache = createSecretCache((hashes) => readKeys(pool, hashes), clock, notifications);
   return {
-    async authenticate(secret) {
-      const key = await cache.find(secret);
-      if (!key) throw new Failure("unauthenticated");
-      return key.caller;
+    authenticate(secret) {
+      const key = cache.find(secret);
+      return key instanceof Promise ? key.then(ownerOf) : ownerOf(key);
     },
     forget: cache.forget,
   };
+}
+
+function ownerOf(key: Key | undefined): Caller {
+  if (!key) throw new Failure("unauthenticated");
+  return key.caller;
 }
 
 async function readKeys(pool: Pool, hashes: Buffer[]): Promise<ReadonlyMap<string, Key>> {

@@ -39,10 +39,11 @@ interface LookUp<Found> {
 export interface SecretCache<Found> {
   /**
    * Finds what a secret gives access to.
-   * @returns undefined for a secret that is absent, too long, unknown, revoked or expired
+   * @returns undefined for a secret that is absent, too long, unknown, revoked or expired; without a promise if the
+   *   cache knows it
    * @throws Failure `overloaded` when the database is unavailable, or too many unknown secrets wait for their look-up
    */
-  find(secret: string | undefined): Promise<Found | undefined>;
+  find(secret: string | undefined): Found | undefined | Promise<Found | undefined>;
   /** Removes a secret from the cache, so that a change to it takes effect in this process at once. */
   forget(hash: Buffer): void;
 }
@@ -76,6 +77,7 @@ export function createSecretCache<Found extends Valid>(
   };
   const lookUpKnown = createBatcher(readBatch, WAITING.lookUps);
   const lookUpUnknown = createBatcher(readBatch, WAITING.lookUps);
+  const unexpired = ({ found }: LookUp<Found>) => (found && found.expiresAt > clock() ? found : undefined);
   const isFresh = (startedAt: number, ms: number): boolean => clock() - startedAt < ms && clock() >= startedAt;
   // Messages are about secrets that exist.
   const agesOf = ({ found, period }: LookUp<Found>) =>
@@ -115,16 +117,16 @@ export function createSecretCache<Found extends Valid>(
   notifications?.listen(CHANNEL, (hash) => forget(Buffer.from(hash, "hex")));
 
   return {
-    async find(secret) {
+    find(secret) {
       if (!secret || secret.length > MAX_SECRET_LENGTH) return undefined;
       const hash = hashSecret(secret);
       const name = hashName(hash);
-      let lookUp = valid.get(name) ?? unknown.get(name);
+      const lookUp = valid.get(name) ?? unknown.get(name);
       const ages = lookUp ? agesOf(lookUp) : ALONE_MS;
-      if (!lookUp || !isFresh(lookUp.startedAt, ages.max)) lookUp = await load(name, hash);
+      if (!lookUp || !isFresh(lookUp.startedAt, ages.max)) return load(name, hash).then(unexpired);
       // A failure is ignored here: the next one that has to wait for the look-up gets it.
-      else if (lookUp.found && !isFresh(lookUp.startedAt, ages.refresh)) load(name, hash).catch(() => undefined);
-      return lookUp.found && lookUp.found.expiresAt > clock() ? lookUp.found : undefined;
+      if (lookUp.found && !isFresh(lookUp.startedAt, ages.refresh)) load(name, hash).catch(() => undefined);
+      return unexpired(lookUp);
     },
     forget,
   };

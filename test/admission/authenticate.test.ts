@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
-import { type Authenticator, createAuthenticator, requireScope } from "../../src/admission/authenticate.ts";
+import { type Caller, createAuthenticator, requireScope } from "../../src/admission/authenticate.ts";
 import { hashSecret } from "../../src/admission/secret.ts";
 import { createNotifications, type NotificationsConnection } from "../../src/store/notifications.ts";
 import { openPool, type Pool } from "../../src/store/pool.ts";
@@ -88,7 +88,7 @@ test("refuses a key within a second after it was revoked in the database, under 
   const { secret, id } = await keys.create();
   const replicaPool = openPool(url);
   t.onTestFinished(() => replicaPool.end());
-  const replica = createAuthenticator(replicaPool, Date.now);
+  const replica = openAuthenticator(replicaPool, Date.now);
   for (const end = Date.now() + 700; Date.now() < end; await sleep(5)) await replica.authenticate(secret);
   await pool.query("update api_keys set revoked_at = now() where id = $1", [id]);
   const revoked = performance.now();
@@ -122,7 +122,7 @@ test("checks expiry at each use, caches a look-up for 500 ms and shares it betwe
   let now = start;
   const { secret } = await setUp.create({ expiresAt: new Date(start + 60_000) });
   const counter = counted(pool);
-  const { authenticate } = createAuthenticator(counter, () => now);
+  const { authenticate } = openAuthenticator(counter, () => now);
   await Promise.all(Array.from({ length: 50 }, () => authenticate(secret)));
   assert.equal(counter.statements, 1);
   now += 249;
@@ -150,7 +150,7 @@ test("sends few statements for a flood of unknown keys and keeps valid keys in t
   const { secret } = await keys.create();
   const counter = counted(pool);
   const now = Date.now();
-  const { authenticate } = createAuthenticator(counter, () => now);
+  const { authenticate } = openAuthenticator(counter, () => now);
   await authenticate(secret);
   for (let round = 0; round < 2; round++) {
     const results = await Promise.allSettled(
@@ -183,7 +183,7 @@ test("accepts cached keys for 500 ms without the database, then fails with overl
         ? Promise.reject(Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" }))
         : own.query(text, values),
   };
-  const { authenticate } = createAuthenticator(flaky, () => now);
+  const { authenticate } = openAuthenticator(flaky, () => now);
   await authenticate(secret);
   away = true;
   now += 499;
@@ -203,7 +203,7 @@ test("replaces lost connections", async (t) => {
   const { secret } = await keys.create();
   const own = openPool(url);
   t.onTestFinished(() => own.end());
-  const { authenticate, forget } = createAuthenticator(own, Date.now);
+  const { authenticate, forget } = openAuthenticator(own, Date.now);
   for (let round = 0; round < 5; round++) {
     await pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
@@ -225,8 +225,14 @@ test("replaces lost connections", async (t) => {
   );
 });
 
+/** An authenticator that returns a promise also for a key that is cached. */
+function openAuthenticator(...parts: Parameters<typeof createAuthenticator>) {
+  const { authenticate, forget } = createAuthenticator(...parts);
+  return { authenticate: async (secret: string | undefined) => authenticate(secret), forget };
+}
+
 interface Listening {
-  authenticate: Authenticator["authenticate"];
+  authenticate(secret: string | undefined): Promise<Caller>;
   /** Whether the secret is accepted. */
   accepts(secret: string): Promise<boolean>;
   notifications: NotificationsConnection;
@@ -240,7 +246,7 @@ async function listening(t: Lifetime, url: string, listenUrl = url, clock = Date
   t.onTestFinished(() => own.end());
   const counter = counted(own);
   const notifications = createNotifications(createLog("silent"));
-  const { authenticate } = createAuthenticator(counter, clock, notifications);
+  const { authenticate } = openAuthenticator(counter, clock, notifications);
   notifications.start(listenUrl, own);
   t.onTestFinished(() => notifications.stop());
   await until(() => notifications.period !== undefined);

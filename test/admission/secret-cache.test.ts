@@ -26,7 +26,7 @@ function scripted(notifications?: Pick<Notifications, "period" | "listen">) {
     cache,
     isValid: async (secret: string) => (await cache.find(secret)) !== undefined,
     /** @returns how many secrets the call looks up */
-    async readsOf(call: () => Promise<unknown>): Promise<number> {
+    async readsOf(call: () => unknown): Promise<number> {
       const before = state.reads;
       await call();
       return state.reads - before;

@@ -61,7 +61,7 @@ export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notific
   });
   return {
     ...services,
-    authenticate: authenticator.authenticate,
+    authenticate: async (secret: string | undefined) => authenticator.authenticate(secret),
     workspaces: calls(WorkspaceService, services.workspaces),
     credits: calls(CreditService, services.credits),
     keys: calls(KeyService, services.keys),

@@ -78,7 +78,8 @@ class CallServer {
     call.follow(method.takesPrompt && !streamOf(call.response) ? connectionOf(call.request).closed : undefined);
     try {
       if ("scope" in method.requirement) refuseExcess(call.request, call.response);
-      call.identity = await route.authenticate(call, method.requirement);
+      const identity = route.authenticate(call, method.requirement);
+      call.identity = identity instanceof Promise ? await identity : identity;
       this.#note(call);
       const turn = this.#enter(call, route);
       if (turn) await turn;

@@ -17,8 +17,11 @@ import { callerOf } from "./identity.ts";
 
 /** All use cases of the service, for every transport. Every method throws Failure. */
 export interface Services extends AdminServices {
-  /** Authenticates an API key, checks its scope, and refuses the request while the workspace sends too many. */
-  authorize(secret: string | string[] | undefined, scope: Scope): Promise<Caller>;
+  /**
+   * Authenticates an API key, checks its scope, and refuses the request while the workspace sends too many.
+   * @returns without a promise if the key is cached
+   */
+  authorize(secret: string | string[] | undefined, scope: Scope): Caller | Promise<Caller>;
   readonly generation: Generation;
   /**
    * True from the end of the start until the service drains, except while the database is not reachable, or while the
@@ -61,11 +64,14 @@ export function createServices({
 }: Parts): Services {
   return {
     ...admin,
-    async authorize(secret, scope) {
-      const caller = await authenticator.authenticate(typeof secret === "string" ? secret : undefined);
-      requireScope(caller, scope);
-      shedder.admit(caller.workspaceId);
-      return caller;
+    authorize(secret, scope) {
+      const admit = (caller: Caller) => {
+        requireScope(caller, scope);
+        shedder.admit(caller.workspaceId);
+        return caller;
+      };
+      const caller = authenticator.authenticate(typeof secret === "string" ? secret : undefined);
+      return caller instanceof Promise ? caller.then(admit) : admit(caller);
     },
     generation: createGeneration(generation),
     ready: () => isServing() && !inFlight.draining && vendors() !== "refuse_start",
