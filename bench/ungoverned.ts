@@ -45,9 +45,6 @@ const generation = {
   levels: config.levels,
   rates: config.rates,
 };
-const services = servicesWith({
-  authorize: async () => anonymous,
-  generation: createGeneration(() => generation),
-});
+const services = { ...servicesWith({ authorize: () => anonymous }), generation: createGeneration(() => generation) };
 const requests = createLargeReader();
 createPublicServer(services, config, createLog("warn"), telemetry, requests).listen(Number(port), "127.0.0.1");

@@ -10,7 +10,7 @@ import type { Search } from "../search/search.ts";
 import { tracedParts } from "../telemetry/tracing.ts";
 import { searchNotices } from "./notices.ts";
 import type { Progress } from "./progress.ts";
-import type { GenerateEvent } from "./request-context.ts";
+import type { GenerateEvent, Take } from "./request-context.ts";
 import { noteDrafts } from "./said.ts";
 
 /** The events that are known before the answer begins. */
@@ -21,11 +21,12 @@ export function openingEvents({ streamed, choice, checked, trace }: Progress): G
   return streamed && choice.level === "high" ? [{ type: "open" }, ...steps] : steps;
 }
 
-/** Searches the web. @returns the conversation with what was found */
-export async function* search(
+/** Searches the web. @returns the conversation with what was found @throws CallerGone */
+export async function search(
   search: Search | undefined,
   { checked, context, input, running, trace, notices }: Progress,
-): AsyncGenerator<GenerateEvent, Conversation> {
+  take: Take,
+): Promise<Conversation> {
   const requester = { workspace: context.caller.workspaceId };
   const steps = searchWeb(search, input.conversation, checked.conversation, running.signal, requester);
   const found = tracedParts("search", steps);
@@ -38,7 +39,7 @@ export async function* search(
       return searched.conversation;
     }
     const step = trace?.add(next.value.step);
-    if (checked.trace && step) yield { type: "trace", step: stepMessage(step) };
+    if (checked.trace && step) await take({ type: "trace", step: stepMessage(step) });
   }
 }
 

@@ -29,11 +29,11 @@ import { openLease } from "./lease.ts";
 import { chooseLevel } from "./level.ts";
 import { lowerEffort, noteAdmission, type Progress, startProgress } from "./progress.ts";
 import type { ReadRequest } from "./read-request.ts";
-import { type GenerateEvent, type RequestContext, visibleError } from "./request-context.ts";
+import { type RequestContext, type Take, visibleError } from "./request-context.ts";
 import { doneMessage, fold, replay } from "./response.ts";
 import { leaveRun, showRun } from "./run.ts";
 import { beginText } from "./said.ts";
-import { type Ending, ended, failed, left, type Settled, settle } from "./settle.ts";
+import { type Ending, ended, failed, settle } from "./settle.ts";
 
 export interface Generation {
   /**
@@ -44,18 +44,13 @@ export interface Generation {
    */
   enter(caller: Caller, isRepeatable: boolean): Promise<void> | undefined;
   /**
-   * Answers a request as a stream of events. The work starts when the first event is asked for. Leaving the iteration
-   * early aborts the work and, for a stream, charges the text that was taken. The charge is durable before `done` is
-   * yielded.
+   * Answers a request as a stream of events. An error of `take` aborts the work and charges the text that was taken.
+   * The charge is durable before `done` is passed on.
    * @param request a large one has been read in a worker thread; reading it here would hold the event loop
    * @throws Failure; CallerGone when `context.signal` aborted.
    */
-  generate(
-    request: GenerateRequest | ReadRequest,
-    context: RequestContext,
-    streamed: boolean,
-  ): AsyncGenerator<GenerateEvent>;
-  /** Answers a request with one response, made from the events of `generate`. */
+  generate(request: GenerateRequest | ReadRequest, context: RequestContext, take: Take): Promise<void>;
+  /** Answers a request with one response, made from the same events. @throws Failure; CallerGone */
   generateWhole(request: GenerateRequest | ReadRequest, context: RequestContext): Promise<GenerateResponse>;
   /** The rate limits of a workspace; see `Admission.limits`. */
   limits(workspaceId: string): readonly RateLimit[] | undefined;
@@ -92,17 +87,17 @@ export function createGeneration(current: () => GenerationParts): Generation {
       if (inFlight.draining) throw new Failure("overloaded");
       return turn ? turn.then(() => admission.precheck(workspaceId)) : admission.precheck(workspaceId);
     },
-    generate: (request, context, streamed) => generate(current(), request, context, streamed),
+    generate: (request, context, take) => generate(current(), request, context, true, take),
     async generateWhole(request, context) {
       let text = "";
       const calls: StreamGenerateResponse_ToolCall[] = [];
       let done: StreamGenerateResponse_Done | undefined;
-      // To the end, because to leave a generator makes more promises.
-      for await (const event of generate(current(), request, context, false)) {
+      await generate(current(), request, context, false, (event) => {
         if (event.type === "delta") text += event.text;
         else if (event.type === "tool_call") calls.push(event.call);
         else if (event.type === "done") done = event.done;
-      }
+        return undefined;
+      });
       if (!done) throw new Failure("internal");
       return fold({ text, calls }, done, context);
     },
@@ -117,12 +112,13 @@ export function createGeneration(current: () => GenerationParts): Generation {
 const turns = new Turns<string>(...PER_TURN.requests);
 
 /** The six steps of a request: check, level, input, lease, answer, settle. */
-async function* generate(
+async function generate(
   parts: GenerationParts,
   request: GenerateRequest | ReadRequest,
   context: RequestContext,
   streamed: boolean,
-): AsyncGenerator<GenerateEvent> {
+  take: Take,
+): Promise<void> {
   const { engine } = parts;
   const { workspaceId } = context.caller;
   const running = parts.inFlight.begin(context.signal);
@@ -146,39 +142,37 @@ async function* generate(
     const opening = openLease(parts.admission, parts.rates, progress);
     const lease = opening instanceof Promise ? await opening : opening;
     if ("replay" in lease) {
-      if (idempotency) yield* replay(idempotency.open(lease.replay), context);
+      if (idempotency) await replay(idempotency.open(lease.replay), context, take);
       return;
     }
     if (lease.isLow) lowerEffort(progress);
     noteAdmission(progress);
     if (parts.runs) showRun(parts.runs, progress);
-    let ending: Ending | undefined;
-    let settled: Settled;
+    let ending: Ending;
     try {
       // The requests of a burst are admitted together.
       const toAnswer = turns.enter(workspaceId);
       if (toAnswer) await toAnswer;
-      for (const event of openingEvents(progress)) yield event;
-      const grounded = checked.webSearch ? yield* search(parts.search, progress) : input.conversation;
+      for (const event of openingEvents(progress)) await take(event);
+      const grounded = checked.webSearch ? await search(parts.search, progress, take) : input.conversation;
       for await (const engineEvent of engineEvents(engine, progress, grounded)) {
         const event = callerEvent(progress, engineEvent);
         if (!event) continue;
-        yield event;
-        // The generator resumes only after the caller has taken the text.
+        const taken = take(event);
+        if (taken) await taken;
         if (event.type === "delta") progress.delivered += event.text;
         else if (event.type === "tool_call") progress.calls.push(event.call);
       }
       ending = context.signal.aborted ? failed(progress, new CallerGone()) : ended(progress);
     } catch (error) {
       ending = failed(progress, error);
-    } finally {
-      // Without an ending, the caller has left the iteration.
-      settled = await settle(progress, lease, ending ?? left(progress), engine);
-      if (parts.runs) leaveRun(parts.runs, progress);
     }
+    const settled = await settle(progress, lease, ending, engine);
+    if (parts.runs) leaveRun(parts.runs, progress);
     if ("failure" in ending) throw ending.failure;
     if (ending.outcome === "ok") parts.referee?.offer(delivered(progress));
-    yield { type: "done", done: doneMessage(progress, settled) };
+    const taken = take({ type: "done", done: doneMessage(progress, settled) });
+    if (taken) await taken;
   } catch (error) {
     throw visibleError(error);
   } finally {

@@ -72,6 +72,13 @@ export type GenerateEvent =
   | { type: "done"; done: StreamGenerateResponse_Done };
 
 /**
+ * Takes the next event of an answer.
+ * @returns undefined, or a promise that resolves when the caller has taken the event and reads on
+ * @throws CallerGone
+ */
+export type Take = (event: GenerateEvent) => Promise<void> | undefined;
+
+/**
  * Replaces CutShort by the failure that the caller sees when no text was delivered. Returns any other error unchanged.
  */
 export function visibleError(error: unknown): unknown {

@@ -16,18 +16,19 @@ import type { Trace } from "../engine/trace.ts";
 import { type Traced, traceMessage } from "../runs/trace-message.ts";
 import type { TotalCost } from "./costs.ts";
 import type { Progress } from "./progress.ts";
-import type { GenerateEvent, RequestContext } from "./request-context.ts";
+import type { RequestContext, Take } from "./request-context.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
-/** Yields the events of a stored response, under the identifier of the new request. */
-export function* replay(
+/** Passes the events of a stored response on, under the identifier of the new request. @throws CallerGone */
+export async function replay(
   { $typeName: _, answer, toolCalls, latencyMs: __, ...rest }: GenerateResponse,
   { requestId }: RequestContext,
-): Generator<GenerateEvent> {
-  if (answer !== "") yield { type: "delta", text: answer };
+  take: Take,
+): Promise<void> {
+  if (answer !== "") await take({ type: "delta", text: answer });
   for (const [index, { $typeName: _, ...call }] of toolCalls.entries())
-    yield { type: "tool_call", call: create(StreamGenerateResponse_ToolCallSchema, { index, ...call }) };
-  yield { type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) };
+    await take({ type: "tool_call", call: create(StreamGenerateResponse_ToolCallSchema, { index, ...call }) });
+  await take({ type: "done", done: create(StreamGenerateResponse_DoneSchema, { ...rest, requestId }) });
 }
 
 /** Builds the response of a unary request from its text, its calls and its last event. */

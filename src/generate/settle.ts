@@ -43,7 +43,7 @@ export function failed(progress: Progress, error: unknown): Ending {
 }
 
 /** The end by a caller who has left. An answer that the service had already cut short is free. */
-export function left({ running }: Progress): Ending {
+function left({ running }: Progress): Ending {
   return { outcome: running.signal.reason instanceof CutShort ? "cut_short" : "caller_gone" };
 }
 

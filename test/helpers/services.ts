@@ -1,4 +1,6 @@
 import type { Caller } from "../../src/admission/authenticate.ts";
+import type { GenerateEvent, RequestContext, Take } from "../../src/generate/request-context.ts";
+import type { EventStream } from "../../src/transport/call/call.ts";
 import type { Services } from "../../src/transport/call/services.ts";
 
 /** The caller of every request, unless the test authenticates itself. */
@@ -19,8 +21,19 @@ type Functions =
   | "ready"
   | "draining";
 export type SomeServices = Partial<Pick<Services, Functions>> & {
-  [K in Exclude<keyof Services, Functions>]?: Partial<Services[K]>;
+  [K in Exclude<keyof Services, Functions | "generation">]?: Partial<Services[K]>;
+} & {
+  generation?: Partial<Omit<Services["generation"], "generate">> & {
+    generate?(request: unknown, context: RequestContext): AsyncGenerator<GenerateEvent>;
+  };
 };
+
+/** Passes the events of a generator on, as a stream does. */
+export function streamOf(events: AsyncIterable<GenerateEvent>): EventStream {
+  return async (take) => {
+    for await (const event of events) await take(event);
+  };
+}
 
 /**
  * Services for a listener, of which only those in `given` do something. Every key and token is valid unless `given`
@@ -54,6 +67,19 @@ export function servicesWith(given: SomeServices): Services {
     noModel: () => undefined,
     draining: () => false,
   };
-  const generation = { enter: () => undefined, limits: () => undefined, ...given.generation };
-  return { ...services, ...(given as Partial<Services>), generation: generation as Services["generation"] };
+  const { generation, ...others } = given;
+  const generate = generation?.generate;
+  const streams = generate && {
+    generate: (request: unknown, context: RequestContext, take: Take) => streamOf(generate(request, context))(take),
+  };
+  return {
+    ...services,
+    ...(others as Partial<Services>),
+    generation: {
+      enter: () => undefined,
+      limits: () => undefined,
+      ...generation,
+      ...streams,
+    } as Services["generation"],
+  };
 }

@@ -7,7 +7,7 @@ import { CallerGone } from "../../contract/endings.ts";
 import { Failure } from "../../contract/failure.ts";
 import { newRequestId } from "../../contract/request-id.ts";
 import type { ReadRequest } from "../../generate/read-request.ts";
-import type { Facts, GenerateEvent, RequestContext } from "../../generate/request-context.ts";
+import type { Facts, RequestContext, Take } from "../../generate/request-context.ts";
 import type { BodyHold } from "../../overload/body-budget.ts";
 import type { ValueCounter } from "../../overload/value-count.ts";
 import type { RequestEnd } from "../../telemetry/telemetry.ts";
@@ -172,7 +172,10 @@ export interface Format {
 export type FailureFormat = Pick<Format, "failure" | "headers">;
 
 /** What a method makes of a request: its response, or the events of a stream. */
-export type Outcome = Promise<Message> | AsyncGenerator<GenerateEvent>;
+export type Outcome = Promise<Message> | EventStream;
+
+/** Makes the events of a stream one by one, at the pace of `take`. @throws Failure; CallerGone */
+export type EventStream = (take: Take) => Promise<void>;
 
 /** Runs a method for a call. It may replace `call.format`. @throws Failure; CallerGone */
 export type Run = (decoded: Decoded<Message | ReadRequest>, call: Call) => Outcome;

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { GenerateRequest, GenerateResponse, Notice } from "../../../gen/chorus/v1/generation_pb.js";
 import { notice } from "../../generate/notices.ts";
 import type { ReadRequest } from "../../generate/read-request.ts";
-import type { GenerateEvent, RequestContext } from "../../generate/request-context.ts";
+import type { RequestContext } from "../../generate/request-context.ts";
 import { replay } from "../../generate/response.ts";
 import type { Call, Format, Outcome } from "./call.ts";
 import type { Decoded, ForeignTerms } from "./format.ts";
@@ -43,21 +43,11 @@ export function answerForeign(
   const inputTokens = () => whole?.usage?.inputTokens ?? facts.admittedTokens ?? 0;
   call.format = formatOf({ request, terms, context, id, inputTokens });
   if (!terms.isStream) return generation.generateWhole(request, context);
-  if (terms.streamed) return generation.generate(request, context, true);
-  return eventsOf(generation.generateWhole(request, context), context, (answer) => {
-    whole = answer;
-  });
-}
-
-/** @param known called with the answer before its first event */
-async function* eventsOf(
-  answer: Promise<GenerateResponse>,
-  context: RequestContext,
-  known: (whole: GenerateResponse) => void,
-): AsyncGenerator<GenerateEvent> {
-  const whole = await answer;
-  known(whole);
-  yield* replay({ ...whole, answer: contentOf(whole) }, context);
+  if (terms.streamed) return (take) => generation.generate(request, context, take);
+  return async (take) => {
+    whole = await generation.generateWhole(request, context);
+    await replay({ ...whole, answer: contentOf(whole) }, context, take);
+  };
 }
 
 /** The text of an answer: in the JSON modes only the object, if there is one. */

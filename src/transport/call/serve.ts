@@ -1,9 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Message } from "@bufbuild/protobuf";
 import type { Config } from "../../config/config.ts";
 import { CallerGone } from "../../contract/endings.ts";
 import { Failure, toFailure } from "../../contract/failure.ts";
-import type { GenerateEvent } from "../../generate/request-context.ts";
 import type { WorkspaceRequests } from "../../overload/workspace-requests.ts";
 import { errorFacts, type Log } from "../../telemetry/log.ts";
 import { annotate, traceRequest } from "../../telemetry/tracing.ts";
@@ -86,7 +84,7 @@ class CallServer {
       const decoded = await receive(call, method, route.format, bodies);
       call.unknown = decoded;
       const outcome = route.run(decoded, call);
-      if (isStream(outcome)) await writeStream(call, outcome, call.format.events(method), stream);
+      if (typeof outcome === "function") await writeStream(call, outcome, call.format.events(method), stream);
       else writeReply(call, call.format.reply(method, await outcome), stream.stallMs);
       report(call, call.streamFailure);
     } catch (error) {
@@ -152,9 +150,5 @@ class CallServer {
 
 /** Bytes that are no valid HTTP request have no protocol. */
 const FLAT: FailureFormat = { failure: flatFailure };
-
-function isStream(outcome: Promise<Message> | AsyncGenerator<GenerateEvent>): outcome is AsyncGenerator<GenerateEvent> {
-  return Symbol.asyncIterator in outcome;
-}
 
 function ignore(): void {}

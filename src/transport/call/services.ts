@@ -97,8 +97,10 @@ export function runGeneration({
 > {
   return {
     generate: ({ request }, call) => generation.generateWhole(request as GenerateRequest | ReadRequest, call.context()),
-    streamGenerate: ({ request }, call) =>
-      generation.generate(request as GenerateRequest | ReadRequest, call.context(), true),
+    streamGenerate: ({ request }, call) => {
+      const context = call.context();
+      return (take) => generation.generate(request as GenerateRequest | ReadRequest, context, take);
+    },
     recordOutcome: ({ request }, { identity }) => recordOutcome(request as RecordOutcomeRequest, callerOf(identity)),
     getGeneration: ({ request }, { identity }) => getGeneration(request as GetGenerationRequest, callerOf(identity)),
     quotas: ({ request }, { identity }) => quotas(callerOf(identity), request as QuotasRequest),

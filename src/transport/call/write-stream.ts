@@ -1,8 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { CallerGone } from "../../contract/endings.ts";
 import { Failure, toFailure } from "../../contract/failure.ts";
-import type { GenerateEvent } from "../../generate/request-context.ts";
-import { type Call, streamOf } from "./call.ts";
+import { type Call, type EventStream, streamOf } from "./call.ts";
 import type { EventFormat } from "./format.ts";
 import { onceAdmitted } from "./head-timer.ts";
 import { abortResponse, drained, endIfStalled, writeHead } from "./write.ts";
@@ -24,7 +23,7 @@ const MAX_BATCH = 16_384;
  */
 export async function writeStream(
   call: Writing,
-  events: AsyncIterable<GenerateEvent>,
+  events: EventStream,
   format: EventFormat,
   { headersMs, keepAliveMs, stallMs }: Readonly<Config["stream"]>,
 ): Promise<void> {
@@ -53,16 +52,16 @@ export async function writeStream(
   const stopWaiting = onceAdmitted(call.facts, headersMs, () => flush(true));
   let failure: Failure | undefined;
   try {
-    for await (const event of events) {
+    await events((event) => {
       if (signal.aborted) throw new CallerGone();
       batch.add(format.event(event));
       pending ??= setImmediate(flush);
       if (batch.size >= MAX_BATCH) flush();
       comments?.refresh();
-      if (!target.writableNeedDrain) continue;
+      if (!target.writableNeedDrain) return undefined;
       flush();
-      await drained(call, stallMs);
-    }
+      return drained(call, stallMs);
+    });
   } catch (error) {
     flush();
     if (!response.headersSent) throw error;

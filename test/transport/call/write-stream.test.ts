@@ -19,6 +19,7 @@ import { writeStream } from "../../../src/transport/call/write-stream.ts";
 import { EVENTS } from "../../../src/transport/rest/stream.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 import { head, openRaw } from "../../helpers/raw.ts";
+import { streamOf } from "../../helpers/services.ts";
 import { until } from "../../helpers/until.ts";
 
 const DONE: GenerateEvent = {
@@ -297,7 +298,7 @@ async function serve(
         streamFailure: undefined,
         facts,
       };
-      await writeStream(call, watched(), EVENTS, { ...LONG_TIMEOUTS, ...options });
+      await writeStream(call, streamOf(watched()), EVENTS, { ...LONG_TIMEOUTS, ...options });
     } catch (error) {
       assert.ok(error instanceof Failure);
       response.writeHead(error.row.http).end();
