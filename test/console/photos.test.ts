@@ -55,6 +55,7 @@ const PAGES: Record<string, Scene> = {
   gallery: { path: "/console/gallery" },
   "operator-home": { path: "/console/operator" },
   "operator-workspaces": { path: "/console/operator/workspaces" },
+  "operator-workspace": { path: "/console/operator/workspaces/globex" },
   "operator-models": { path: "/console/operator/models" },
   "operator-replicas": { path: "/console/operator/replicas" },
   "operator-alerts": { path: "/console/operator/alerts" },
@@ -135,10 +136,6 @@ const STATES: Record<string, Scene> = {
   },
   "operator-home-empty": { path: "/console/operator", answers: NEW },
   "operator-home-failed": { path: "/console/operator", answers: FAILING },
-  "operator-drawer": {
-    path: "/console/operator/workspaces",
-    act: (page) => page.getByRole("button", { name: "globex" }).click(),
-  },
   "operator-test": {
     path: "/console/operator/models",
     act: async (page) => {

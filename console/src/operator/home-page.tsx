@@ -21,7 +21,7 @@ import { Change, Stat } from "../parts/stat.tsx";
 import { useRoute } from "../route.ts";
 import { concernsOf } from "./attention.ts";
 import { dollars } from "./money.ts";
-import { addressOf } from "./pages.ts";
+import { addressOf, addressOfWorkspace } from "./pages.ts";
 import { operations } from "./rpc.ts";
 import { ServiceCharts } from "./service-charts.tsx";
 
@@ -167,7 +167,7 @@ function TopWorkspaces({ of: { workspaces } }: { of: GetServiceUsageResponse }) 
     {
       title: "Workspace",
       class: "name",
-      cell: ({ name }) => <Link to={addressOf("workspaces", { workspace: name })}>{name}</Link>,
+      cell: ({ name }) => <Link to={addressOfWorkspace(name)}>{name}</Link>,
     },
     { title: "Credits", figure: true, cell: ({ credits }) => columnAmount(credits) },
     { title: "Answered", figure: true, cell: ({ requests }) => count(requests) },

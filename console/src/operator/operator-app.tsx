@@ -8,11 +8,12 @@ import { Shell } from "../shell/shell.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { HomePage } from "./home-page.tsx";
 import { ModelsPage } from "./models-page.tsx";
-import { addressOf, PAGES } from "./pages.ts";
+import { addressOf, PAGES, workspaceIn } from "./pages.ts";
 import { ReplicasPage } from "./replicas-page.tsx";
 import { alerts } from "./rpc.ts";
 import { RunPage } from "./run-page.tsx";
 import { operators } from "./session.ts";
+import { WorkspacePage } from "./workspace-page.tsx";
 import { WorkspacesPage } from "./workspaces-page.tsx";
 
 const COMPONENTS: Record<keyof typeof PAGES, FunctionComponent> = {
@@ -43,16 +44,18 @@ const SIGN_IN: SignInText = {
 
 /** The operator's side of the console: the sign-in form, or the page that the address names. */
 export function OperatorApp() {
-  const page = useRoute().page.replace(/^operator\/?/, "");
+  const path = useRoute().page;
+  const page = path.replace(/^operator\/?/, "");
   const isRun = page.startsWith("runs/");
-  const Page = isRun ? RunPage : isPage(page) ? COMPONENTS[page] : NoSuchPage;
+  const workspace = workspaceIn(path);
+  const Page = isRun ? RunPage : workspace ? WorkspacePage : isPage(page) ? COMPONENTS[page] : NoSuchPage;
   return (
     <SessionGate client={operators} find={() => operators.current()} text={SIGN_IN} ended={ENDED}>
       {({ operator }, leave) => (
         <Shell
           pages={PAGES}
           addressOf={addressOf}
-          page={isRun ? "workspaces" : page}
+          page={isRun || workspace ? "workspaces" : page}
           label="Operator"
           name={operator}
           title="Operator"

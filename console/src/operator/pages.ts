@@ -16,3 +16,15 @@ export const PAGES = {
 export function addressOf(page: string, query: Record<string, string | undefined> = {}): string {
   return pathOf(page === "" ? "operator" : `operator/${page}`, query);
 }
+
+const WORKSPACES = "operator/workspaces/";
+
+/** Address of the page of one workspace. */
+export function addressOfWorkspace(name: string): string {
+  return pathOf(`${WORKSPACES}${name}`);
+}
+
+/** The name of the workspace that an address is about: the rest of its path; empty for another page. */
+export function workspaceIn(page: string): string {
+  return page.startsWith(WORKSPACES) ? page.slice(WORKSPACES.length) : "";
+}

@@ -1,6 +1,6 @@
 import { useRoute } from "../route.ts";
 import { RunView } from "../runs/run-view.tsx";
-import { addressOf } from "./pages.ts";
+import { addressOfWorkspace } from "./pages.ts";
 import { activity } from "./rpc.ts";
 
 /** Shows an operator how one request was answered: `operator/runs/{id}?workspace={workspace}`. */
@@ -13,7 +13,7 @@ export function RunPage() {
       id={id}
       load={(signal) => activity.getRun({ id, workspace }, { signal })}
       isOperator
-      back={{ address: addressOf("workspaces", { workspace }), name: "Workspaces" }}
+      back={{ address: addressOfWorkspace(workspace), name: "Workspace" }}
     />
   );
 }

@@ -9,15 +9,16 @@ import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Search } from "../parts/search.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
-import { narrow, useRoute } from "../route.ts";
+import { go, useRoute } from "../route.ts";
 import { CreateWorkspace } from "./create-workspace.tsx";
+import { addressOfWorkspace } from "./pages.ts";
 import { operations } from "./rpc.ts";
-import { WorkspaceDrawer } from "./workspace-drawer.tsx";
 
 const CONDITIONS: Partial<Record<WorkspaceCondition, readonly [text: string, tone: string]>> = {
   [WorkspaceCondition.OPEN]: ["Active", "good"],
@@ -26,7 +27,7 @@ const CONDITIONS: Partial<Record<WorkspaceCondition, readonly [text: string, ton
   [WorkspaceCondition.NO_CREDIT]: ["No credit", "bad"],
 };
 
-/** Lists workspaces with balance, use and state. A row opens what an operator can do with one. */
+/** Lists workspaces with balance, use and state. A row opens the page of one. */
 export function WorkspacesPage() {
   const { query } = useRoute();
   const name = query.get("search") ?? "";
@@ -35,8 +36,6 @@ export function WorkspacesPage() {
     (signal) => operations.listWorkspaceStates({ pageSize: 50, pageToken: pager.token, name }, { signal }),
     `${name} ${pager.token}`,
   );
-  const open = query.get("workspace") ?? "";
-  const setOpen = (workspace: string) => narrow({ workspace: workspace || undefined });
   const [isCreating, setIsCreating] = useState(false);
   return (
     <>
@@ -64,11 +63,10 @@ export function WorkspacesPage() {
               ) : (
                 <DataTable
                   label="Workspaces"
-                  columns={columnsOf(setOpen)}
+                  columns={COLUMNS}
                   rows={workspaces}
                   keyOf={nameOf}
-                  open={(row) => setOpen(nameOf(row))}
-                  isOpen={(row) => nameOf(row) === open}
+                  open={(row) => go(addressOfWorkspace(nameOf(row)))}
                 />
               )}
               <PagerButtons pager={pager} next={nextPageToken} words={["Previous", "Next"]} />
@@ -76,40 +74,23 @@ export function WorkspacesPage() {
           )}
         </Pending>
       </Card>
-      {open && <WorkspaceDrawer name={open} close={() => setOpen("")} changed={list.reload} />}
       {isCreating && (
-        <CreateWorkspace
-          close={() => setIsCreating(false)}
-          created={(name) => {
-            setIsCreating(false);
-            list.reload();
-            setOpen(name);
-          }}
-        />
+        <CreateWorkspace close={() => setIsCreating(false)} created={(name) => go(addressOfWorkspace(name))} />
       )}
     </>
   );
 }
 
-function columnsOf(open: (name: string) => void): Column<WorkspaceState>[] {
-  return [
-    {
-      title: "Workspace",
-      cell: (row) => (
-        <button type="button" class="link" onClick={() => open(nameOf(row))}>
-          {nameOf(row)}
-        </button>
-      ),
-    },
-    { title: "State", cell: (row) => <State of={row} /> },
-    { title: "Tier", cell: ({ workspace: of }) => of?.tier },
-    { title: "Granted", figure: true, cell: ({ workspace: of }) => amount(of?.granted ?? "0") },
-    { title: "Purchased", figure: true, cell: ({ workspace: of }) => amount(of?.purchased ?? "0") },
-    { title: "Requests", figure: true, cell: ({ requests }) => count(requests) },
-    { title: "Failed", figure: true, cell: ({ failedRequests }) => count(failedRequests) },
-    { title: "Credits", figure: true, cell: ({ credits }) => amount(credits) },
-  ];
-}
+const COLUMNS: Column<WorkspaceState>[] = [
+  { title: "Workspace", class: "name", cell: (row) => <Link to={addressOfWorkspace(nameOf(row))}>{nameOf(row)}</Link> },
+  { title: "State", cell: (row) => <State of={row} /> },
+  { title: "Tier", cell: ({ workspace: of }) => of?.tier },
+  { title: "Granted", figure: true, cell: ({ workspace: of }) => amount(of?.granted ?? "0") },
+  { title: "Purchased", figure: true, cell: ({ workspace: of }) => amount(of?.purchased ?? "0") },
+  { title: "Requests", figure: true, cell: ({ requests }) => count(requests) },
+  { title: "Failed", figure: true, cell: ({ failedRequests }) => count(failedRequests) },
+  { title: "Credits", figure: true, cell: ({ credits }) => amount(credits) },
+];
 
 function State({ of }: { of: WorkspaceState }) {
   const [text, tone] = CONDITIONS[of.condition] ?? ["Unknown", ""];

@@ -6,7 +6,7 @@ import { FailureNote } from "../parts/failure-note.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { boundsOf, intervalOf, type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
+import { boundsOf, type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { usage, workspaces } from "../rpc.ts";
@@ -18,6 +18,7 @@ import { Charts, Failures } from "./charts.tsx";
 import { NearLimits } from "./near-limits.tsx";
 import { type Figures, UsageStats } from "./stats.tsx";
 import { TopKeys } from "./top-keys.tsx";
+import { useFigures } from "./use-figures.ts";
 
 const GROUPS = [
   ["", "Not split"],
@@ -28,9 +29,6 @@ const GROUPS = [
 const ByGroup = later(undefined, async () => (await import("./by-group.tsx")).ByGroup);
 
 const EVERY_MS = 15_000;
-
-/** The service returns latencies and failures of at most 92 days, and rounds the start down to a whole day. */
-const MOST_LATENCY_MS = 91 * 86_400_000;
 
 /** Balance, limits and usage of the workspace. */
 export function OverviewPage() {
@@ -51,8 +49,8 @@ export function OverviewPage() {
     "standing",
     EVERY_MS,
   );
-  const figures = useFigures(period, keyId, EVERY_MS);
-  const before = useFigures(previousOf(period), keyId, 0);
+  const figures = useFigures({ calls: usage, period, keyId, everyMs: EVERY_MS });
+  const before = useFigures({ calls: usage, period: previousOf(period), keyId, everyMs: 0 });
   const top = useLoad(
     (signal) => usage.listTopKeys({ ...boundsOf(period), pageSize: 10 }, { signal }),
     period.key,
@@ -119,24 +117,5 @@ function Usage({ figures: { data, loading }, before, period, isSplit }: UsagePro
         </div>
       )}
     </div>
-  );
-}
-
-/** Usage of a period. @param everyMs interval of reloading; 0 for never */
-function useFigures(period: Period, keyId: string, everyMs: number): Loaded<Figures> {
-  return useLoad(
-    async (signal) => {
-      const { interval, ms } = intervalOf(period);
-      const isLong = (period.to?.getTime() ?? Date.now()) - period.from.getTime() > MOST_LATENCY_MS;
-      const request = { ...boundsOf(period), interval, keyId };
-      const [{ usage: metrics }, performance] = await Promise.all([
-        usage.getUsage(request, { signal }),
-        isLong ? undefined : usage.getPerformance(request, { signal }),
-      ]);
-      if (!metrics) throw new Error("the service left the figures out");
-      return { metrics, performance, ms };
-    },
-    `${period.key} ${keyId}`,
-    everyMs,
   );
 }

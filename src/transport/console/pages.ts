@@ -25,8 +25,8 @@ export function createPages(folder: string, stallMs: number): SendPage {
   return (path, { request, response }) => {
     files ??= loadFiles(folder);
     const found = files.get(path);
-    // Paths without a dot belong to the page, which has its own router.
-    if (!found && /^\/assets\/|\./.test(path)) throw new Failure("not_found");
+    // Paths without a dot belong to the page, which has its own router, and so do those of workspaces: names have dots.
+    if (!found && /^\/assets\/|^(?!\/operator\/workspaces\/).*\./.test(path)) throw new Failure("not_found");
     const page = files.get(/^\/operator(\/|$)/.test(path) ? "/operator.html" : "/index.html");
     const file = found ?? page;
     if (file) {
