@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type {
+  ModelUsageSchema,
   OperationsService,
   ServiceFiguresSchema,
   WorkspaceUsageSchema,
@@ -23,12 +24,11 @@ interface Used {
   micro: bigint;
 }
 
-/** Calls of an interval or of a model. */
+/** Calls of a model. */
 interface Called {
   /** Null: all intervals. */
   start: Date | null;
-  /** Null: all models. */
-  model: string | null;
+  model: string;
   calls: bigint;
   failed: bigint;
   usd: number;
@@ -58,11 +58,11 @@ export function getServiceUsage(
     const called = await pool.query<Called>(
       `select date_trunc($3, start, 'UTC') as start, model, sum(calls)::bigint as calls,
          sum(failed_calls)::bigint as failed, sum(cost_usd) as usd
-       from model_hours where start >= $1 and start < $2 group by grouping sets ((1), (2))`,
+       from model_hours where start >= $1 and start < $2 group by grouping sets ((1, 2), (2))`,
       values,
     );
     const models = called
-      .filter(({ model }) => model !== null)
+      .filter(({ start }) => start === null)
       .sort((a, b) => b.usd - a.usd || Number(b.calls - a.calls));
     return {
       startTime: timestampFromDate(from),
@@ -70,10 +70,7 @@ export function getServiceUsage(
       totals: figuresOf(used, models),
       points: pointsOf(used, called),
       workspaces: top.map(workspaceMessage),
-      models: models.map(({ model, calls, failed, usd }) => ({
-        name: model ?? "",
-        ...{ calls, failedCalls: failed, costUsd: usd },
-      })),
+      models: models.map(modelMessage),
       ...(usdPerCredit === undefined ? {} : { usdPerCredit }),
     };
   };
@@ -122,6 +119,7 @@ function pointsOf(used: readonly (Used & { start: Date })[], called: readonly Ca
     .map(([time, rows]) => ({
       start: timestampFromDate(new Date(time)),
       figures: figuresOf(rows.used, rows.called),
+      models: rows.called.map(modelMessage),
     }));
 }
 
@@ -144,4 +142,8 @@ function workspaceMessage({
   micro,
 }: Used & { name: string }): MessageInitShape<typeof WorkspaceUsageSchema> {
   return { name, requests, failedRequests: failed, credits: amountText(micro) };
+}
+
+function modelMessage({ model, calls, failed, usd }: Called): MessageInitShape<typeof ModelUsageSchema> {
+  return { name: model, calls, failedCalls: failed, costUsd: usd };
 }

@@ -54,6 +54,13 @@ test("sums up use, charges and costs over all workspaces and replicas", async ({
     ],
   );
   assert.deepEqual(
+    hours.points.map(({ models }) => models.map(({ name, calls, costUsd }) => [name, calls, costUsd]).sort()),
+    [FROM, FROM + HOUR].map(() => [
+      ["cheap", 5n, 0.25],
+      ["dear", 5n, 1.5],
+    ]),
+  );
+  assert.deepEqual(
     hours.workspaces.map(({ name }) => name),
     [12, 11, 10, 9, 8, 7, 6, 5, 4, 3].map((i) => `name-${i}`),
   );

@@ -110,6 +110,10 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     });
     assert.match(await sums.innerText(), /Revenue\s+[\d.]+ credits[\s\S]*Margin[\s\S]*CHORUS_USD_PER_CREDIT/);
     await page.getByText("Needs attention").waitFor();
+    await visit(page, "Models");
+    for (const name of ["Cost by model", "Revenue", "Cost of models", "Calls by model", "Failed calls by model"])
+      await page.getByRole("heading", { name, exact: true }).waitFor();
+    await page.goBack();
     await page.getByRole("link", { name: "default" }).click();
     await page.getByRole("heading", { level: 1, name: "default" }).waitFor();
     await page.getByLabel("Balance in credits").getByText("Granted").waitFor();

@@ -12,6 +12,7 @@ import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { Actions, DisableDialog, Disabled } from "./disable-model.tsx";
 import { LearnedCard } from "./learned.tsx";
+import { ModelCharts } from "./model-charts.tsx";
 import { operations } from "./rpc.ts";
 import { TestDialog } from "./test-model.tsx";
 
@@ -67,6 +68,7 @@ export function ModelsPage() {
           }
         </Pending>
       </Card>
+      <ModelCharts />
       <LearnedCard everyMs={EVERY_MS} />
       {asked?.to === "test" && <TestDialog model={asked.model.name} close={close} />}
       {asked?.to === "disable" && <DisableDialog of={asked.model} all={list.data?.models ?? []} close={close} />}

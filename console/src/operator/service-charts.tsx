@@ -1,4 +1,8 @@
-import type { GetServiceUsageResponse, ServiceFigures } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import type {
+  GetServiceUsageResponse,
+  ServiceFigures,
+  ServicePoint,
+} from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { count, roundAmount, short } from "../format.ts";
 import { millis, startsOf } from "../overview/series.ts";
 import { Chart, type ChartProps } from "../parts/chart.tsx";
@@ -15,9 +19,7 @@ interface Props {
 /** Requests, and revenue beside the cost of models, over the period. */
 export function ServiceCharts({ usage, ms, period }: Props) {
   const { totals } = usage;
-  const { at, of } = pointsOf(usage, ms);
-  const runs = period.to === undefined || period.to.getTime() > Date.now();
-  const common = { at, runs, ...(at.length < 2 ? {} : { zoom: zoomTo }) };
+  const { of, common } = pointsOf(usage, ms, period);
   return (
     <div class="charts">
       <h2 class="hidden">Use over time</h2>
@@ -57,7 +59,7 @@ interface MoneyProps {
 }
 
 /** Revenue and cost: in one chart if the price of a credit is known, else in two. */
-function Money({ usage: { totals, usdPerCredit }, of, common }: MoneyProps) {
+export function Money({ usage: { totals, usdPerCredit }, of, common }: MoneyProps) {
   const credits = Number(totals?.credits ?? 0);
   const cost = totals?.costUsd ?? 0;
   const costs = { label: "Cost of models", values: of(({ costUsd }) => costUsd), tone: "second" } as const;
@@ -99,16 +101,23 @@ function Money({ usage: { totals, usdPerCredit }, of, common }: MoneyProps) {
   );
 }
 
-/** Every interval of the period; one without use has zeros. */
-function pointsOf(usage: GetServiceUsageResponse, ms: number) {
-  const known = new Map(usage.points.map(({ start, figures }) => [millis(start), figures]));
+/** Every interval of the period; one without use has zeros. @param ms width of an interval, in milliseconds */
+export function pointsOf(usage: GetServiceUsageResponse, ms: number, period: Period) {
+  const known = new Map(usage.points.map((point) => [millis(point.start), point]));
   const starts = startsOf(usage, ms);
-  return {
+  const each = (read: (point: ServicePoint) => number) =>
+    starts.map((start) => {
+      const point = known.get(start);
+      return point ? read(point) : 0;
+    });
+  const common = {
     at: starts.map((start) => start / 1_000),
-    of: (read: (figures: ServiceFigures) => number) =>
-      starts.map((start) => {
-        const figures = known.get(start);
-        return figures ? read(figures) : 0;
-      }),
+    runs: period.to === undefined || period.to.getTime() > Date.now(),
+    ...(starts.length < 2 ? {} : { zoom: zoomTo }),
+  };
+  return {
+    common,
+    each,
+    of: (read: (figures: ServiceFigures) => number) => each(({ figures }) => (figures ? read(figures) : 0)),
   };
 }

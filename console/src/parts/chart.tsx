@@ -12,6 +12,9 @@ export interface ChartSeries {
   readonly tone: "accent" | "second" | "third" | "fourth" | "fifth" | "rest" | "bad";
 }
 
+/** The tones of parts of a whole, the largest first. All others have the tone `rest`. */
+export const TONES = ["accent", "second", "third", "fourth", "fifth"] as const;
+
 export interface ChartProps {
   readonly title: string;
   /** Sum of the whole period, as text. */

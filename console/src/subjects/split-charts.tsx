@@ -1,7 +1,7 @@
 import type { MetricsPoint, MetricsTotals } from "../../../gen/chorus/v1/generation_pb.js";
 import { count, roundAmount, short } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Chart, type ChartSeries } from "../parts/chart.tsx";
+import { Chart, type ChartSeries, TONES } from "../parts/chart.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { type Period, zoomTo } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
@@ -9,7 +9,6 @@ import { type Group, pluralOf } from "./group.ts";
 import { loadSplit, loadSubject, type Split, valuesOf } from "./split.ts";
 
 const HOUR = 3_600_000;
-const TONES = ["accent", "second", "third", "fourth", "fifth"] as const;
 
 const CHARTS: readonly {
   title: string;

@@ -34,6 +34,12 @@ export const workspaces: MessageInitShape<typeof WorkspaceStateSchema>[] = [
   { workspace: { ...newWorkspace, id: "ws_4", name: "umbrella" }, condition: WorkspaceCondition.UNUSED, credits: "0" },
 ];
 
+const MODELS = [
+  { name: "claude-sonnet-5", share: 0.7 },
+  { name: "gpt-5-mini", share: 0.25 },
+  { name: "gemini-3-pro", share: 0.05 },
+];
+
 /** Use by hour; of the period before it is a tenth less. */
 export function usageOf({ from }: Record<string, unknown>): MessageInitShape<typeof GetServiceUsageResponseSchema> {
   const start = Math.floor(Date.parse(String(from)) / HOUR) * HOUR;
@@ -48,6 +54,11 @@ export function usageOf({ from }: Record<string, unknown>): MessageInitShape<typ
   const points = Array.from({ length: 25 }, (_, hour) => ({
     start: timestampFromMs(start + hour * HOUR),
     figures: figuresAt(hour),
+    models: MODELS.map(({ name, share }) => {
+      const { calls, failedCalls, costUsd } = figuresAt(hour);
+      const part = (of: bigint) => BigInt(Math.round(Number(of) * share));
+      return { name, calls: part(calls), failedCalls: part(failedCalls), costUsd: costUsd * share };
+    }),
   }));
   const sum = (of: (figures: (typeof points)[number]["figures"]) => number) =>
     points.reduce((total, { figures }) => total + of(figures), 0);

@@ -122,6 +122,13 @@ export declare type ServicePoint = Message<"chorus.admin.v1.ServicePoint"> & {
    * @generated from field: chorus.admin.v1.ServiceFigures figures = 2;
    */
   figures?: ServiceFigures | undefined;
+
+  /**
+   * The models that were called in it, in any order.
+   *
+   * @generated from field: repeated chorus.admin.v1.ModelUsage models = 3;
+   */
+  models: ModelUsage[];
 };
 
 /**
@@ -172,7 +179,7 @@ export declare type WorkspaceUsage = Message<"chorus.admin.v1.WorkspaceUsage"> &
 export declare const WorkspaceUsageSchema: GenMessage<WorkspaceUsage>;
 
 /**
- * Calls of one model in the period, over all replicas.
+ * Calls of one model in the period or interval, over all replicas.
  *
  * @generated from message chorus.admin.v1.ModelUsage
  */
