@@ -91,15 +91,19 @@ export async function* strictAnswer(
 
 /**
  * Collects the text of a call and yields its steps, except the last successful one: whether that step succeeded
- * depends on the validation.
+ * depends on the validation. A step that ends while others run is not the last one, and is yielded at once, because
+ * the trace measures how long a step takes by when its end is yielded.
  */
 async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEvent, Result> {
   let text = "";
   let last: Step | undefined;
+  const running = new Set<number>();
   for await (const piece of model.ask(call)) {
     if (piece.type === "step") {
+      const { step } = piece;
       if (last) yield { type: "step", step: last };
-      last = piece.step.outcome === "ok" ? piece.step : undefined;
+      step.outcome ? running.delete(step.id) : running.add(step.id);
+      last = step.outcome === "ok" && running.size === 0 ? step : undefined;
       if (!last) yield piece;
     } else if (piece.type === "text") text += piece.text;
     else if (piece.type === "end") return { text, end: piece, last };

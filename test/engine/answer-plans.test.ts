@@ -42,6 +42,20 @@ function engineOf(fast: Says[], strong: Says[]) {
   };
 }
 
+const QUESTION: Question = {
+  conversation: { system: [], messages: [{ role: "user", text: "Hi" }], continues: false },
+  shape: "text",
+  schema: undefined,
+  level: "low",
+  kind: "prose",
+  temperature: undefined,
+  maxTokens: undefined,
+  stops: [],
+  streamed: true,
+  deadlineMs: 60_000,
+  generation: "gen_1",
+};
+
 type TestEngine = ReturnType<typeof engineOf>["engine"];
 
 async function ask(
@@ -49,20 +63,7 @@ async function ask(
   more: Partial<Question>,
   signal = new AbortController().signal,
 ): Promise<{ text: string; steps: string[]; finish: Finish; pieces: number }> {
-  const question: Question = {
-    conversation: { system: [], messages: [{ role: "user", text: "Hi" }], continues: false },
-    shape: "text",
-    schema: undefined,
-    level: "low",
-    kind: "prose",
-    temperature: undefined,
-    maxTokens: undefined,
-    stops: [],
-    streamed: true,
-    deadlineMs: 60_000,
-    generation: "gen_1",
-    ...more,
-  };
+  const question: Question = { ...QUESTION, ...more };
   let text = "";
   let pieces = 0;
   const steps: Step[] = [];
@@ -162,6 +163,22 @@ test("strict: ignores invalid drafts, and asks again and then the other tier whe
   const repaired = await ask(engineOf([`{'a':1,'b':2,'c':3,}`, "x", "x"], ["x", "x", "x"]).engine, { ...strict });
   assert.equal(repaired.text, valid);
   assert.deepEqual(repaired.steps, ["answer fast …", "answer fast ok", "repair service …", "repair service ok"]);
+});
+
+test("strict: reports the end of a draft while the others still run", async () => {
+  const valid = '{"a":1,"b":2,"c":3}';
+  const slow = held(valid);
+  const { engine } = engineOf([slow.says, valid], []);
+  const steps: string[] = [];
+  const question = { ...QUESTION, ...strict, level: "medium", kind: "closed", trace: true } as const;
+  const events = answer(engine as Parameters<typeof answer>[0], question, new AbortController().signal);
+  for (let next = await events.next(); !next.done; next = await events.next()) {
+    if (next.value.type !== "step") continue;
+    steps.push(stepWord(next.value.step));
+    if (steps.length === 3) slow.release();
+  }
+  const begun = ["draft fast …", "draft fast …", "draft fast ok"];
+  assert.deepEqual(steps, [...begun, "draft fast ok", "vote service …", "vote service ok"]);
 });
 
 test("strict: fails when no model gives a valid object or the cap is too small", async () => {

@@ -48,14 +48,14 @@ export function cutOff(answer: string): Says {
 export function held(answer: string) {
   const { promise, resolve } = Promise.withResolvers<void>();
   let cancelled = false;
-  const model = saying(async (call) => {
+  const says: Says = async (call) => {
     call.signal.addEventListener("abort", () => {
       cancelled = true;
     });
     await Promise.race([promise, untilAborted(call)]);
     return completion(answer);
-  });
-  return { model, release: resolve, isCancelled: () => cancelled };
+  };
+  return { says, model: saying(says), release: resolve, isCancelled: () => cancelled };
 }
 
 export function asMembers(...models: Fake[]): PanelMember[] {
