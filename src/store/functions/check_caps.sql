@@ -31,9 +31,7 @@ begin
       refusal := jsonb_build_object(
         'refusal', case when c.figure = 'credits' and c.period = 'total' and c.used + needs > c.amount
           then 'insufficient_credit' else 'rate_limited' end,
-        'limit', case when starts_with(subject, 'tag:') then 'tag.' || split_part(substr(subject, 5), '=', 1)
-            else split_part(subject, ':', 1) end || ':' || c.figure
-          || case c.period when '' then '' when 'total' then '_total' else '_per_' || c.period end);
+        'limit', cap_limit(subject, c.figure, c.period));
       if needs > c.amount or c.period = 'total' and c.used + needs > c.amount then
         return jsonb_build_object('refusal', refusal || '{"never": true}');
       end if;
