@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type Item, NOTHING } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
 import { CAP_CASES } from "./cap-cases.ts";
+import { CAP_RULE_CASES } from "./cap-rule-cases.ts";
 import { AT, askOf, type Cases, done, grantsIn, itemIn, openAccount, openAll, postAt, send } from "./case-helpers.ts";
 import { LIMIT_CASES } from "./limit-cases.ts";
 import { LOCK_CASES } from "./lock-cases.ts";
@@ -184,6 +185,7 @@ export const CASES: Cases = {
   ...REFUSAL_CASES,
   ...RESERVE_CASES,
   ...CAP_CASES,
+  ...CAP_RULE_CASES,
   ...SUBJECT_GRANT_CASES,
   ...LOCK_CASES,
 };
