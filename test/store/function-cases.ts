@@ -9,7 +9,9 @@ import { LOCK_CASES } from "./lock-cases.ts";
 import { REFUSAL_CASES } from "./refusal-cases.ts";
 import { RESERVE_CASES } from "./reserve-cases.ts";
 import { SETTLE_CASES } from "./settle-cases.ts";
+import { SHARE_CASES } from "./share-cases.ts";
 import { SUBJECT_GRANT_CASES } from "./subject-grant-cases.ts";
+import { WINDOW_CASES } from "./window-cases.ts";
 
 const LIMITLESS = Number.POSITIVE_INFINITY;
 
@@ -186,6 +188,8 @@ export const CASES: Cases = {
   ...RESERVE_CASES,
   ...CAP_CASES,
   ...CAP_RULE_CASES,
+  ...WINDOW_CASES,
+  ...SHARE_CASES,
   ...SUBJECT_GRANT_CASES,
   ...LOCK_CASES,
 };
