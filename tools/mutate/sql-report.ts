@@ -26,6 +26,17 @@ function readSurvivors(): { line: string; name: string; cells: string; verdict: 
   return rows.map(([line, name = "", cells = "", verdict = ""]) => ({ line, name, cells, verdict }));
 }
 
+function verdictsIn(rows: ReturnType<typeof readSurvivors>): (mutant: Mutant) => string {
+  const verdicts = new Map(rows.map(({ name, cells, verdict }) => [`${name} ${cells}`, verdict]));
+  return (mutant) => verdicts.get(`${mutant.name} ${cellsOf(mutant)}`) ?? "not judged";
+}
+
+/** Those that the last report does not name as equivalent. */
+export function withoutEquivalent(mutants: readonly Mutant[]): Mutant[] {
+  const verdictOf = verdictsIn(readSurvivors());
+  return mutants.filter((mutant) => !verdictOf(mutant).startsWith("equivalent"));
+}
+
 /** The figures of the last report: mutants, those that each killer has killed, survivors, equivalent ones. */
 function readFigures(): Map<string, number[]> {
   const text = existsSync(REPORT) ? readFileSync(REPORT, "utf8") : "";
@@ -53,8 +64,7 @@ export function reportOf(
   deathOf: (mutant: Mutant) => Death | null | undefined,
 ): { summary: string; whole: string } {
   const before = readSurvivors();
-  const verdicts = new Map(before.map(({ name, cells, verdict }) => [`${name} ${cells}`, verdict]));
-  const verdictOf = (mutant: Mutant) => verdicts.get(`${mutant.name} ${cellsOf(mutant)}`) ?? "not judged";
+  const verdictOf = verdictsIn(before);
   const tried = mutants.filter((mutant) => deathOf(mutant) !== undefined && !deathOf(mutant)?.isInvalid);
   const left = tried.filter((mutant) => deathOf(mutant) === null);
   const figures = readFigures();
