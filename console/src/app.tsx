@@ -16,6 +16,7 @@ import { later } from "./later.tsx";
 import { LedgerPage } from "./ledger/ledger-page.tsx";
 import { LimitsPage } from "./limits/limits-page.tsx";
 import { NoSuchPage } from "./parts/no-such-page.tsx";
+import { forgetVisit } from "./playground/visit.ts";
 import { pathOf, useRoute } from "./route.ts";
 import { alerts } from "./rpc.ts";
 import { Account, NoWorkspace, WorkspaceName } from "./session/person.tsx";
@@ -92,7 +93,15 @@ const SIGN_IN: SignInText = {
 export function App() {
   return (
     <SessionGate client={owners} find={currentSession} text={SIGN_IN} ended={ENDED}>
-      {(session, leave) => <SignedIn session={session} leave={leave} />}
+      {(session, leave) => (
+        <SignedIn
+          session={session}
+          leave={() => {
+            forgetVisit();
+            leave();
+          }}
+        />
+      )}
     </SessionGate>
   );
 }

@@ -46,7 +46,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     const trace = page.locator(".trace");
     assert.match(await trace.innerText(), /Level low/);
     assert.match(await trace.getByRole("listitem").first().innerText(), /answer fast\s+[\d.]+ m?s/);
-    await page.getByText(/^This visit: 1 request/).waitFor();
+    await page.getByText(/^1 request, \d+ tokens, /).waitFor();
 
     // The rating is recorded for the request, and shown with it.
     const bad = page.getByRole("button", { name: "Bad answer" });
@@ -122,6 +122,49 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByRole("alert").getByText("Failed, not charged").waitFor();
     await page.getByRole("alert").getByText("No model could answer").waitFor();
     assert.equal(await page.locator(".meters").count(), 0);
+  });
+
+  test("goes on while another page is open, and shows past requests again", async ({
+    console,
+    playground: { vendor, page, prompt, ask },
+  }) => {
+    vendor.reply({ text: PIECES, betweenMs: 100 });
+    await prompt.fill("What is a choir?");
+    await ask.click();
+    await page.locator(".markdown").getByText("Many").waitFor();
+    await visit(page, "Ledger");
+    await visit(page, "Playground");
+    await page.getByText("Done", { exact: true }).waitFor();
+    assert.equal(await page.locator(".markdown").innerText(), PIECES.join(""));
+    vendor.reply({ text: ["Four strings."] });
+    await prompt.fill("What is a quartet?");
+    await ask.click();
+    await page.getByText("Four strings.").waitFor();
+    const past = page.getByRole("region", { name: "This visit" });
+    await past.getByRole("button", { name: "What is a choir?" }).click();
+    assert.equal(await prompt.inputValue(), "What is a choir?");
+    assert.equal(await page.locator(".markdown").innerText(), PIECES.join(""));
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You have signed out.").waitFor();
+    await signIn(page, console.token);
+    assert.equal(await prompt.inputValue(), "");
+    assert.equal(await past.count(), 0);
+  });
+
+  test("saves prompts in the browser, and has examples", async ({ playground: { page, prompt } }) => {
+    await page.getByRole("button", { name: "A question" }).click();
+    assert.match(await prompt.inputValue(), /^Why is the sky blue/);
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.reload();
+    await page
+      .getByRole("region", { name: "Saved prompts" })
+      .getByRole("button", { name: /^Why is the sky/ })
+      .click();
+    assert.match(await prompt.inputValue(), /^Why is the sky blue/);
+    await page.getByRole("button", { name: /^Remove the saved prompt/ }).click();
+    await page.getByText("Saved prompts").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "JSON that is valid against a schema" }).click();
+    await page.getByText("The service accepts this schema.").waitFor();
   });
 
   test("keeps the prompt across pages and offers it as code", async ({ playground: { page, prompt } }) => {

@@ -71,6 +71,11 @@ export function missing({ input, prompt, messages }: Draft): string {
   return messages.every(({ content }) => content === "") ? "Write a message first." : "";
 }
 
+/** What a draft asks: its prompt, or its last message with a text. */
+export function textOf({ input, prompt, messages }: Draft): string {
+  return input === "prompt" ? prompt : (messages.findLast(({ content }) => content !== "")?.content ?? "");
+}
+
 /** Whether the answer is streamed: a JSON Schema needs a complete one. */
 export function isStreamed({ mode }: Draft): boolean {
   return mode !== "json_schema";

@@ -1,6 +1,5 @@
 import { Play, Send, Square } from "lucide";
 import type { GetQuotasResponse } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { count, roundAmount } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -9,31 +8,36 @@ import { PageHead } from "../parts/page-head.tsx";
 import { usage } from "../rpc.ts";
 import { AnswerView } from "./answer-view.tsx";
 import type { Rates } from "./estimate.ts";
+import { Examples } from "./examples.tsx";
 import { FileDrop } from "./files.tsx";
+import { History } from "./history.tsx";
 import { InputEditor } from "./input-editor.tsx";
 import { Options } from "./options.tsx";
+import { SavedPrompts, SavePrompt, useSaved } from "./saved.tsx";
 import { SnippetPanel } from "./snippet-panel.tsx";
 import { type Playground, usePlayground } from "./use-playground.ts";
 
 const LEAD =
-  "Requests are charged to the workspace, under its key “console”. What you write stays in this tab, unless the " +
-  "workspace keeps the text of requests.";
+  "Requests are charged to the workspace, under its key “console”. What you write stays in this tab, unless you " +
+  "save it or the workspace keeps the text of requests.";
 
 /** Sends requests from the page. */
 export function PlaygroundPage() {
   const playground = usePlayground();
-  const { visit, draft, shown, compares, now } = playground;
+  const { visit, draft, change, shown, compares, now, isRunning, open } = playground;
+  const saved = useSaved();
   const rates = useLoad(async (signal) => ratesOf(await usage.getQuotas({}, { signal })), "rates");
   return (
     <>
       <PageHead title="Playground" lead={LEAD} />
       <div class={`playground ${compares ? "compare" : ""}`}>
-        <Request playground={playground} />
+        <Request playground={playground} saved={saved} />
         <section aria-label="Answer" class="results">
           {shown.length === 0 && (
             <Card>
               <Empty title="The answer appears here." icon={Play}>
-                <p>With its cost so far and a timeline of its steps.</p>
+                <p>With its cost so far and a timeline of its steps. Try:</p>
+                <Examples use={change} />
               </Empty>
             </Card>
           )}
@@ -49,18 +53,14 @@ export function PlaygroundPage() {
           ))}
         </section>
       </div>
-      {visit.runs > 0 && (
-        <p class="visit soft">
-          This visit: {count(visit.runs)} {visit.runs === 1 ? "request" : "requests"}
-          {`, ${count(visit.tokens)} tokens, ${roundAmount(visit.credits)} credits`}
-        </p>
-      )}
+      {visit.past.length > 0 && <History visit={visit} open={isRunning ? undefined : open} />}
+      <SavedPrompts saved={saved} use={change} />
       <SnippetPanel draft={draft} />
     </>
   );
 }
 
-function Request({ playground }: { playground: Playground }) {
+function Request({ playground, saved }: { playground: Playground; saved: ReturnType<typeof useSaved> }) {
   const { draft, change, compares, setCompares, message, isRunning, send, stop } = playground;
   const submit = (event: Event) => {
     event.preventDefault();
@@ -87,6 +87,7 @@ function Request({ playground }: { playground: Playground }) {
               Ask
             </button>
           )}
+          <SavePrompt draft={draft} saved={saved} />
           <kbd class="soft small">{/Mac|iP/.test(navigator.userAgent) ? "⌘" : "Ctrl"} Enter</kbd>
           <label class="check">
             <input

@@ -1,25 +1,12 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { currentWorkspace } from "../session/session.ts";
+import { useEffect, useState } from "preact/hooks";
 import { changed, type Draft, type EffortName, EMPTY, missing } from "./draft.ts";
 import { keepRun } from "./kept-runs.ts";
 import { type Run, run as start } from "./run.ts";
 import { schemaProblem } from "./schema-check.ts";
+import { keptVisit, type Past, type Visit } from "./visit.ts";
 
-/** A run on the page, with its request. */
-interface Shown {
-  /** Identifies the run among those on the page. */
-  readonly title: string;
-  readonly run: Run;
-  readonly draft: Draft;
-}
-
-/** Draft and sums of this visit. Kept in memory while the console is open, for one workspace only, and never stored. */
-let kept: { workspaceId: string; draft: Draft; runs: number; tokens: number; credits: number } | undefined;
-
-function keptFor(workspaceId: string) {
-  if (kept?.workspaceId !== workspaceId) kept = { workspaceId, draft: EMPTY, runs: 0, tokens: 0, credits: 0 };
-  return kept;
-}
+/** Most past requests of a visit. */
+const MOST_PAST = 20;
 
 const SIDES: [title: string, effort: EffortName][] = [
   ["Effort low", "low"],
@@ -28,58 +15,76 @@ const SIDES: [title: string, effort: EffortName][] = [
 
 export type Playground = ReturnType<typeof usePlayground>;
 
-/** The draft, the runs on the page, and what changes them. */
+/** The draft, the runs on the page, those of the past, and what changes them. */
 export function usePlayground() {
-  const visit = keptFor(currentWorkspace());
-  const [draft, setDraft] = useState(visit.draft);
-  const [shown, setShown] = useState<readonly Shown[]>([]);
-  const [compares, setCompares] = useState(false);
+  const visit = keptVisit();
+  const [, draw] = useState(0);
   const [message, setMessage] = useState("");
-  const running = useRef<AbortController | undefined>(undefined);
+  const { draft = EMPTY, shown, compares } = visit;
   const isRunning = shown.some(({ run }) => run.state === "running");
   const now = useClock(isRunning);
 
   useEffect(() => {
-    visit.draft = draft;
-  }, [visit, draft]);
-  useEffect(() => () => running.current?.abort(), []);
+    visit.changed = () => draw((before) => before + 1);
+    visit.changed();
+    return () => {
+      visit.changed = () => undefined;
+    };
+  }, [visit]);
 
+  const update = (changes: Partial<Visit>) => {
+    Object.assign(visit, changes);
+    visit.changed();
+  };
   const change = (changes: Partial<Draft>) => {
     setMessage("");
     // An answer of another kind does not belong to the request any more.
-    if (changes.mode !== undefined && !isRunning) setShown([]);
-    setDraft((before) => changed(before, changes));
+    const isOther = changes.mode !== undefined && changes.mode !== draft.mode && !isRunning;
+    update({ draft: changed(draft, changes), ...(isOther ? { shown: [] } : {}) });
   };
   const send = async () => {
     const reason =
       missing(draft) ||
       (draft.mode === "json_schema" && schemaProblem(draft.schema) ? "Correct the schema first." : "");
     setMessage(reason);
-    if (reason || isRunning) return;
-    const abort = new AbortController();
-    running.current = abort;
-    const sides = compares
-      ? SIDES.map(([title, effort]) => ({ title, draft: { ...draft, effort } }))
-      : [{ title: "Answer", draft }];
-    setShown([]);
-    await Promise.all(
-      sides.map(async (side) => {
-        const show = (run: Run) =>
-          setShown((before) =>
-            sides.flatMap((each) =>
-              each === side ? [{ ...side, run }] : before.filter(({ title }) => title === each.title),
-            ),
-          );
-        const run = await start(side.draft, show, abort.signal);
-        keepRun(run);
-        visit.runs += 1;
-        visit.tokens += (run.end?.usage?.inputTokens ?? 0) + (run.end?.usage?.outputTokens ?? 0);
-        visit.credits += run.end?.usage?.credits ?? 0;
-      }),
-    );
+    if (!reason && !isRunning) await sendDraft(visit, draft, update);
   };
-  const stop = () => running.current?.abort();
-  return { visit, draft, change, shown, compares, setCompares, now, message, isRunning, send, stop };
+  const open = (past: Past) => {
+    setMessage("");
+    update({ draft: past.draft, compares: past.compares, shown: past.shown });
+  };
+  return {
+    ...{ visit, draft, change, shown, compares, now, message, isRunning, send, open },
+    setCompares: (next: boolean) => update({ compares: next }),
+    stop: () => visit.running?.abort(),
+  };
+}
+
+/** Sends a draft, and adds it to the past when all its answers have ended. */
+async function sendDraft(visit: Visit, draft: Draft, update: (changes: Partial<Visit>) => void): Promise<void> {
+  const { compares } = visit;
+  const [at, running] = [new Date(), new AbortController()];
+  const sides = compares
+    ? SIDES.map(([title, effort]) => ({ title, draft: { ...draft, effort } }))
+    : [{ title: "Answer", draft }];
+  update({ running, shown: [] });
+  await Promise.all(
+    sides.map(async (side) => {
+      const show = (run: Run) =>
+        update({
+          shown: sides.flatMap((each) =>
+            each === side ? [{ ...side, run }] : visit.shown.filter(({ title }) => title === each.title),
+          ),
+        });
+      const run = await start(side.draft, show, running.signal);
+      keepRun(run);
+      visit.runs += 1;
+      visit.tokens += (run.end?.usage?.inputTokens ?? 0) + (run.end?.usage?.outputTokens ?? 0);
+      visit.credits += run.end?.usage?.credits ?? 0;
+    }),
+  );
+  const past = [{ at, draft, compares, shown: visit.shown }, ...visit.past].slice(0, MOST_PAST);
+  update({ running: undefined, past });
 }
 
 /** The time, as `performance.now()`, renewed while something runs. */
