@@ -42,16 +42,12 @@ export async function makeGrants(
   return grants;
 }
 
-/** Listens for call-backs, of workspaces unless `channel` is another. @returns a function that stops it */
-export async function listen(
-  url: string,
-  onCallBack: (payload: string) => void,
-  channel = CALL_BACK,
-): Promise<() => Promise<void>> {
+/** Listens for call-backs. @returns a function that stops it */
+export async function listen(url: string, onCallBack: (workspace: string) => void): Promise<() => Promise<void>> {
   const listener = new pg.Client(url);
   await listener.connect();
   listener.on("notification", ({ payload = "" }) => onCallBack(payload));
-  await listener.query(`listen ${channel}`);
+  await listener.query(`listen ${CALL_BACK}`);
   return () => listener.end();
 }
 

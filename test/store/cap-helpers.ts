@@ -90,3 +90,20 @@ export const countsIn = (query: Query) =>
     `select concat_ws(' ', workspace_id, subject, requests, input_tokens, output_tokens, spent_micro,
        to_char(at at time zone 'UTC', 'HH24:MI:SS')) from subject_periods`,
   );
+
+/** Of each grant of a subject: credit, held, running, running now, requests, input, output, idle, and the time. */
+export const sharesIn = (query: Query) =>
+  textsOf(
+    query,
+    `select concat_ws(' ', workspace_id, subject, grant_id, credit_micro, held_micro, running, running_now, requests,
+       input_tokens, output_tokens, has_idle, to_char(at at time zone 'UTC', 'HH24:MI:SS')) from subject_grants`,
+  );
+
+/** Opens a grant without headroom of its own. */
+export const openGrant = (query: Query, workspace: string, id: number) =>
+  query(
+    `insert into grants (workspace_id, replica, id, seq, at, opened_at, credit_micro, held_micro, running, running_now,
+       requests, input_tokens, output_tokens, reply)
+     values ($1, 'r' || $2::text, $2::bigint, 1, $3, $3, 0, 0, 0, 0, 0, 0, 0, '{}')`,
+    [workspace, id, new Date(AT)],
+  );

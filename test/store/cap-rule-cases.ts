@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Query } from "../../src/store/pool.ts";
-import { cap, check, DAY, holdOf, MINUTE, share, textsOf, useOf } from "./cap-helpers.ts";
+import { cap, check, DAY, holdOf, MINUTE, openGrant, share, textsOf, useOf } from "./cap-helpers.ts";
 import { AT, type Cases } from "./case-helpers.ts";
 
 const limited = (limit: string, rest: object) => ({ refusal: { refusal: "rate_limited", limit, ...rest } });
@@ -30,15 +30,6 @@ const chargeOf = async (query: Query, row: object, charge: number, origin: numbe
 
 const holdsIn = (query: Query) =>
   textsOf(query, "select concat_ws(' ', workspace_id, request_id, subject, grant_id, hold_micro) from subject_holds");
-
-/** Opens a grant without headroom of its own. */
-const openGrant = (query: Query, workspace: string, id: number) =>
-  query(
-    `insert into grants (workspace_id, replica, id, seq, at, opened_at, credit_micro, held_micro, running, running_now,
-       requests, input_tokens, output_tokens, reply)
-     values ($1, 'r' || $2::text, $2::bigint, 1, $3, $3, 0, 0, 0, 0, 0, 0, 0, '{}')`,
-    [workspace, id, new Date(AT)],
-  );
 
 const CHOICE_CASES: Cases = {
   async "chooses one cap of each figure, period and action of a subject"(query) {

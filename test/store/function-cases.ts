@@ -6,6 +6,7 @@ import { CAP_RULE_CASES } from "./cap-rule-cases.ts";
 import { AT, askOf, type Cases, done, grantsIn, itemIn, openAccount, openAll, postAt, send } from "./case-helpers.ts";
 import { LIMIT_CASES } from "./limit-cases.ts";
 import { LOCK_CASES } from "./lock-cases.ts";
+import { POST_CASES } from "./post-cases.ts";
 import { REFUSAL_CASES } from "./refusal-cases.ts";
 import { RESERVE_CASES } from "./reserve-cases.ts";
 import { SETTLE_CASES } from "./settle-cases.ts";
@@ -188,6 +189,7 @@ export const CASES: Cases = {
   ...RESERVE_CASES,
   ...CAP_CASES,
   ...CAP_RULE_CASES,
+  ...POST_CASES,
   ...WINDOW_CASES,
   ...SHARE_CASES,
   ...SUBJECT_GRANT_CASES,

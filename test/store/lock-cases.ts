@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { NOTHING } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
 import type { Query } from "../../src/store/pool.ts";
+import { cap, check, holdOf, share } from "./cap-helpers.ts";
 import { AT, askOf, type Cases, done, grantsIn, itemIn, openAccount, openAll, postAt, send } from "./case-helpers.ts";
 
 /** Rows of a table that this transaction has locked and not changed. */
@@ -116,6 +117,30 @@ export const LOCK_CASES: Cases = {
     assert.deepEqual([booked?.verdict, await messages()], ["reserved", ["chorus_call_back w"]]);
     await query("select book_credit('w', 'grant', 'g', 10)");
     assert.deepEqual(await messages(), []);
+  },
+
+  async "calls headroom of each subject back once that would let a request pass, also without a low effort"(query) {
+    for (const subject of ["user:u", "user:low", "user:empty"]) {
+      const action = subject === "user:low" ? "low" : "refuse";
+      for (const period of ["day", "week"]) await cap(query, subject, "credits", period, 100, { action });
+      await share(query, subject, 7, { credit: 60, isIdle: subject !== "user:empty" });
+    }
+    for (const subject of ["user:u", "user:empty"]) await holdOf(query, "q", subject, 0, 30);
+    const messages = await watchMessages(query);
+    const called: string[][] = [];
+    for (const hold of [10, 11, 70, 71, 101]) {
+      await check(query, ["user:u", "user:low", "user:empty"], hold, 1);
+      called.push((await messages()).map((message) => message.replace("chorus_cap_call_back w ", "")));
+    }
+    assert.deepEqual(called, [[], ["user:u"], ["user:low", "user:u"], ["user:low"], []]);
+  },
+
+  async "locks the accounts of the workspaces whose settlements it posts"(query) {
+    for (const w of ["v", "w", "x"]) await openAccount(query, w);
+    await query("insert into settlement_log values ('w', 'r', 1, 0, 0, 0, 0, 0, 0, '[]')");
+    const locked = await watchLocks(query, "delete on settlement_log", "accounts", "workspace_id");
+    await query("select post_settlements('{v,w}', $1)", [new Date(AT)]);
+    assert.deepEqual(await locked(), ["v", "w"]);
   },
 
   async "sums up what running requests hold, which is nothing without a grant"(query) {

@@ -1,17 +1,9 @@
 import assert from "node:assert/strict";
 import type { Query } from "../../src/store/pool.ts";
-import { cap, countsIn, DAY, MINUTE, share, textsOf, useOf } from "./cap-helpers.ts";
+import { cap, countsIn, DAY, MINUTE, share, sharesIn, useOf } from "./cap-helpers.ts";
 import { AT, type Cases } from "./case-helpers.ts";
 
 const NOW = new Date(AT);
-/** Of each grant of a subject: credit, held, running, running now, requests, input, output, idle, and the time. */
-const sharesIn = (query: Query) =>
-  textsOf(
-    query,
-    `select concat_ws(' ', workspace_id, subject, grant_id, credit_micro, held_micro, running, running_now, requests,
-       input_tokens, output_tokens, has_idle, to_char(at at time zone 'UTC', 'HH24:MI:SS')) from subject_grants`,
-  );
-
 const report = (query: Query, reports: readonly object[]) =>
   query("select report_subjects('w', 7, $1, $2)", [JSON.stringify(reports), NOW]);
 
@@ -184,23 +176,27 @@ const GRANT_CASES: Cases = {
     for (const subject of ["user:a", "user:b"]) await cap(query, subject, "requests", "day", 100);
     await share(query, "user:a", 7, { ...ALL, isIdle: false }, "w", minute - AT);
     await share(query, "user:b", 7, ALL, "w", minute - AT - 1);
-    await share(query, "user:c", 7, { ...ALL, isIdle: false });
+    await share(query, "user:c", 7, { ...ALL, isIdle: false }, "w", minute - AT);
     await share(query, "user:d", 7, ALL);
+    await share(query, "user:none", 8, ALL);
+    await share(query, "user:none", 7, ALL, "v");
     const wants = ["a", "b", "c", "none"].map((id) => want(`user:${id}`, 5, { minute }));
     const old = [want("user:d", 5, { minute: minute - MINUTE }), { subject: "user:d", minute }];
     assert.deepEqual(await granted(query, [...wants, ...old]), ["user:a - - 5 - - 51000", "user:c - - - - - 51000"]);
     assert.deepEqual(await sharesIn(query), [
+      "v user:none 7 100 40 10 4 20 30 50 t 07:08:09",
       "w user:a 7 100 40 10 4 25 30 50 t 07:08:09",
       "w user:b 7 100 40 10 4 20 30 50 t 07:07:59",
       "w user:c 7 100 40 10 4 20 30 50 f 07:08:09",
       "w user:d 7 100 40 10 4 20 30 50 t 07:08:09",
+      "w user:none 8 100 40 10 4 20 30 50 t 07:08:09",
     ]);
     await query("update caps set figure = 'concurrent_requests', period = '' where subject = 'user:a'");
     await cap(query, "user:a", "credits", "day", 1_000);
     await cap(query, "user:a", "input_tokens", "day", 1_000);
     await cap(query, "user:a", "output_tokens", "day", 1_000);
     await granted(query, [want("user:a", 5, { minute })]);
-    assert.equal((await sharesIn(query))[0], "w user:a 7 150 40 15 4 25 40 65 t 07:08:09");
+    assert.equal((await sharesIn(query))[1], "w user:a 7 150 40 15 4 25 40 65 t 07:08:09");
     // What was returned needs no row, and no minute.
     assert.deepEqual(await granted(query, [want("user:none", 5)]), ["user:none - - - - - 51000"]);
   },

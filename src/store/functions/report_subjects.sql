@@ -30,9 +30,9 @@ begin
         input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
         spent_micro = excluded.spent_micro
   )
-  -- A subject that had no cap before has no row.
+  -- A subject that had no cap before has no row. A row keeps its time.
   insert into subject_grants
-    select w, subject, of_grant, coalesce(at, now),
+    select w, subject, of_grant, now,
       case when returns then held else greatest(0, credit_micro - credits) end, coalesce(held, held_micro),
       case when returns then running else reserved end, coalesce(running, running_now),
       case when returns then 0 else greatest(0, requests_left - requests) end,
