@@ -55,6 +55,7 @@ export class Killers {
   );
   readonly #schedules: readonly { calls: Call[]; accounts: ReadonlyMap<string, Account> }[];
   #runs = 0;
+  #isModelFirst = false;
 
   private constructor(pool: Pool, empty: Pool, gates: Gates) {
     this.#pool = pool;
@@ -94,8 +95,19 @@ export class Killers {
     return this.#undone("books", this.#pool, this.#defects);
   }
 
+  /** The cases and the model, first what has killed the last mutant. */
+  async run({ hasRaces = true } = {}): Promise<Death | undefined> {
+    const runs = [() => this.#checkCases(), () => this.#simulate(hasRaces)];
+    for (const run of this.#isModelFirst ? runs.reverse() : runs) {
+      const death = await run();
+      if (death) this.#isModelFirst = death.killer !== "cases";
+      if (death) return death;
+    }
+    return undefined;
+  }
+
   /** The cases of each function. */
-  checkCases(): Promise<Death | undefined> {
+  #checkCases(): Promise<Death | undefined> {
     return this.#undone("cases", this.#empty, this.#cases);
   }
 
@@ -121,7 +133,7 @@ export class Killers {
   }
 
   /** The model of the simulation: schedules one after the other, and pairs at the same time. */
-  async simulate({ hasRaces = true } = {}): Promise<Death | undefined> {
+  async #simulate(hasRaces: boolean): Promise<Death | undefined> {
     const run = ++this.#runs;
     for (const [i, { calls, accounts }] of this.#schedules.entries()) {
       const both = new Differential(this.#pool, `m${run}_s${i}_`);

@@ -87,7 +87,7 @@ async function kill(killers: Killers, mutant: Mutant): Promise<void> {
     (await killers.replace(mutant.sql)) ??
     (mutant.name === "check_books"
       ? await killers.checkBooks()
-      : ((await killers.checkCases()) ?? (await killers.simulate({ hasRaces: !CAPS.includes(mutant.name) }))));
+      : await killers.run({ hasRaces: !CAPS.includes(mutant.name) }));
   await killers.replace(original);
   note(mutant, death, "quick");
 }
