@@ -115,6 +115,48 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     await page.getByText("The file has 3 rows.").waitFor();
   });
 
+  test("rotates a key: the new one has its caps, the old one stops", async ({ started }) => {
+    const { service, open, token } = started;
+    const page = await open("/console/keys");
+    await signIn(page, token);
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("importer");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    const old = await page.locator("[data-secret]").innerText();
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    await page.getByRole("button", { name: "Caps of importer" }).click();
+    await setCap(page, "this key", "1");
+    await page.getByRole("dialog").getByText("0 of 1").waitFor();
+    await page.keyboard.press("Escape");
+
+    const rotate = async (end: string) => {
+      await page.getByRole("button", { name: "Rotate importer" }).first().click();
+      const dialog = page.getByRole("dialog", { name: "Rotate importer?" });
+      await dialog.getByLabel("The old key stops").selectOption(end);
+      await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
+      const secret = await page.locator("[data-secret]").innerText();
+      await page.getByRole("button", { name: "I have stored it" }).click();
+      await page.getByText("Rotated the key importer.").last().waitFor();
+      return secret;
+    };
+    const statusOf = async (secret: string) =>
+      (await service.post("/v1/generate", { prompt: "What is 6 * 7?" }, { "x-api-key": secret })).status;
+    const second = await rotate("At once");
+    await until(async () => (await statusOf(old)) === 401);
+    await until(async () => (await statusOf(second)) === 429);
+    const third = await rotate("In a day");
+    assert.equal(await statusOf(third), 200);
+    assert.equal(await statusOf(second), 429);
+    const rows = page.getByRole("row", { name: /^importer/ });
+    assert.equal(await rows.count(), 2);
+    assert.match(await rows.last().innerText(), /20\d\d-\d\d-\d\d\s/);
+    for (const _ of [1, 2]) {
+      await page.getByRole("button", { name: "Revoke importer" }).first().click();
+      await page.getByRole("button", { name: "Revoke the key" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+  });
+
   test("caps a key in its drawer, and splits the overview by user", async ({ started }) => {
     const page = await started.open("/console/keys");
     await signIn(page, started.token);

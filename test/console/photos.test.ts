@@ -106,6 +106,14 @@ const STATES: Record<string, Scene> = {
         .first()
         .click(),
   },
+  "keys-rotate": {
+    path: "/console/keys",
+    act: (page) =>
+      page
+        .getByRole("button", { name: /^Rotate/ })
+        .first()
+        .click(),
+  },
   "keys-empty": { path: "/console/keys", answers: NEW },
   "keys-loading": { path: "/console/keys", answers: SILENT },
   "alerts-secret": { path: "/console/alerts", answers: NEW, act: setAlerts },

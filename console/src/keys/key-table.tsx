@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { Gauge, Pencil } from "lucide";
+import { Gauge, Pencil, RefreshCw, Trash2 } from "lucide";
 import { type Key, KeyService, ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { ago, columnAmount, count, day, timeText } from "../format.ts";
@@ -13,6 +13,7 @@ interface Props {
   keys: readonly Key[];
   showCaps: (key: Key) => void;
   change: (key: Key) => void;
+  rotate: (key: Key) => void;
   revoke: (key: Key) => void;
   /** Makes the owner who is signed in the holder, or nobody. */
   takeOver: (key: Key) => void;
@@ -25,8 +26,8 @@ export function KeyTable({ keys, ...actions }: Props) {
     { title: "Scopes", cell: (key) => <Scopes of={key} /> },
     { title: "Expires", cell: (key) => <Expiry of={key} /> },
     { title: "Last used", cell: ({ use }) => <LastUsed at={use?.lastUsedAt} /> },
-    { title: "Requests, 30 days", figure: true, cell: (key) => <Requests of={key} /> },
-    { title: "Credits, 30 days", figure: true, cell: ({ use }) => columnAmount(use?.credits || "0") },
+    { title: "Requests, 30 d", figure: true, cell: (key) => <Requests of={key} /> },
+    { title: "Credits, 30 d", figure: true, cell: ({ use }) => columnAmount(use?.credits || "0") },
   ];
   if (can(KeyService.method.revokeKey))
     columns.push({ title: "", class: "actions", cell: (key) => <Actions of={key} {...actions} /> });
@@ -99,7 +100,7 @@ function Expiry({ of: key }: { of: Key }) {
   return <>{day(key.expiresAt) || <span class="soft">never</span>}</>;
 }
 
-function Actions({ of: key, showCaps, change, revoke, takeOver }: { of: Key } & Omit<Props, "keys">) {
+function Actions({ of: key, showCaps, change, rotate, revoke, takeOver }: { of: Key } & Omit<Props, "keys">) {
   if (key.console || key.revokedAt) return null;
   const name = key.name || "Unnamed";
   const isOthers = key.holder !== undefined && key.holder.id !== currentPerson();
@@ -128,8 +129,25 @@ function Actions({ of: key, showCaps, change, revoke, takeOver }: { of: Key } & 
       >
         <Icon of={Pencil} />
       </button>
-      <button type="button" class="quiet small danger" onClick={() => revoke(key)} aria-label={`Revoke ${name}`}>
-        Revoke
+      {!isOthers && stateOf(key) === "active" && (
+        <button
+          type="button"
+          class="quiet round"
+          onClick={() => rotate(key)}
+          aria-label={`Rotate ${name}`}
+          title="Rotate"
+        >
+          <Icon of={RefreshCw} />
+        </button>
+      )}
+      <button
+        type="button"
+        class="quiet round danger"
+        onClick={() => revoke(key)}
+        aria-label={`Revoke ${name}`}
+        title="Revoke"
+      >
+        <Icon of={Trash2} />
       </button>
     </span>
   );

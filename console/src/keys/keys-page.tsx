@@ -20,10 +20,11 @@ import { CreateKey } from "./create-key.tsx";
 import { KeyCaps } from "./key-caps.tsx";
 import { KeyTable } from "./key-table.tsx";
 import { RevokeKey } from "./revoke-key.tsx";
+import { RotateKey } from "./rotate-key.tsx";
 
-type Open = { what: "create" } | { what: "caps" | "change" | "revoke"; key: Key } | undefined;
+type Open = { what: "create" } | { what: "caps" | "change" | "rotate" | "revoke"; key: Key } | undefined;
 
-/** Creates, finds, renames, caps and revokes keys. */
+/** Creates, finds, renames, caps, rotates and revokes keys. */
 export function KeysPage() {
   const { query } = useRoute();
   const search = query.get("search") ?? "";
@@ -76,6 +77,7 @@ export function KeysPage() {
                   keys={page}
                   showCaps={(key) => setOpen({ what: "caps", key })}
                   change={(key) => setOpen({ what: "change", key })}
+                  rotate={(key) => setOpen({ what: "rotate", key })}
                   revoke={(key) => setOpen({ what: "revoke", key })}
                   takeOver={takeOver}
                 />
@@ -86,12 +88,26 @@ export function KeysPage() {
         </Pending>
       </Card>
       <CapCard title="Caps of keys" subject="key:*" whose="each key" names={namesOf(list.data?.keys ?? [])} />
-      {open?.what === "caps" && <KeyCaps of={open.key} close={close} />}
-      {open?.what === "create" && <CreateKey close={close} done={done} created={list.reload} />}
-      {open?.what === "change" && <ChangeKey of={open.key} close={close} done={done} />}
-      {open?.what === "revoke" && <RevokeKey of={open.key} close={close} done={done} />}
+      {open && <Opened open={open} close={close} done={done} changed={list.reload} />}
     </>
   );
+}
+
+interface OpenedProps {
+  open: NonNullable<Open>;
+  close: () => void;
+  done: (sentence: string) => void;
+  /** Called when a key was made, whose secret is still shown. */
+  changed: () => void;
+}
+
+function Opened({ open, close, done, changed }: OpenedProps) {
+  if (open.what === "create") return <CreateKey close={close} done={done} created={changed} />;
+  const { what, key: of } = open;
+  if (what === "caps") return <KeyCaps of={of} close={close} />;
+  if (what === "change") return <ChangeKey of={of} close={close} done={done} />;
+  if (what === "rotate") return <RotateKey of={of} close={close} done={done} changed={changed} />;
+  return <RevokeKey of={of} close={close} done={done} />;
 }
 
 function Create({ open }: { open: () => void }) {

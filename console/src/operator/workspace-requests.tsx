@@ -50,7 +50,7 @@ function columnsOf(runOf: (id: string) => string): Column<Generation>[] {
     { title: "Level", class: "half", cell: ({ level }) => wordOf(EffortSchema, level) },
     { title: "Credits", class: "half", figure: true, cell: ({ credits }) => columnAmount(credits, 6) },
     { title: "Latency", class: "half", figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
-    { title: "Outcome", class: "half", cell: (row) => <End row={row} /> },
+    { title: "Outcome", cell: (row) => <End row={row} /> },
   ];
 }
 
