@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { changesOf } from "../../console/src/audit/changes.ts";
+import { sentenceOf } from "../../console/src/audit/sentence.ts";
 import { downloaded, openConsole, purchase, signIn, skipReason, visit } from "./chromium.ts";
 
 test("shows the owner who changed what, and exports it", async (t) => {
@@ -16,13 +17,25 @@ test("shows the owner who changed what, and exports it", async (t) => {
   await page.getByRole("button", { name: "I have stored it" }).click();
   await visit(page, "Audit log");
   const rows = page.getByRole("row");
-  assert.match(await rows.filter({ hasText: "key create" }).first().innerText(), /Owner tok_\w+[\s\S]*name Invoices/);
-  assert.match(await rows.filter({ hasText: "credit purchase" }).innerText(), /Operator [\s\S]*amount 100/);
+  assert.match(await rows.filter({ hasText: "Created the key Invoices" }).innerText(), /Owner tok_\w+[\s\S]*scopes/);
+  assert.match(await rows.filter({ hasText: "Booked a purchase" }).innerText(), /Operator [\s\S]*amount 100/);
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export as CSV" }).click();
   const csv = await downloaded(download);
   assert.match(csv, /\r\n\d{4}-\S+Z,key\.create,owner,tok_\w+,"\{""/);
   assert.deepEqual(started.problems, []);
+});
+
+test("writes a change as a sentence, and one that is not known in its own words", () => {
+  const sentence = (action: string, ...details: [string, string][]) => {
+    const { text, of, others } = sentenceOf(action, details);
+    return [`${text} ${of}`.trim(), others.map(([name]) => name)];
+  };
+  assert.deepEqual(sentence("key.create", ["id", "key_1"], ["name", "Bot"]), ["Created the key Bot", ["id"]]);
+  assert.deepEqual(sentence("key.create", ["id", "key_1"], ["name", "none"]), ["Created the key key_1", ["name"]]);
+  assert.deepEqual(sentence("cap.clear"), ["cap clear", []]);
+  assert.deepEqual(sentence("limits.set", ["set", "a 1"]), ["Changed limits", ["set"]]);
+  assert.deepEqual(sentence("moon.land", ["on", "foot"]), ["moon land", ["on"]]);
 });
 
 test("writes the details of a change as names and values", () => {

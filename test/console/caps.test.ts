@@ -229,6 +229,6 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     await answered(started, "u-8", 429);
 
     await visit(page, "Audit log");
-    await page.getByText("cap clear").first().waitFor();
+    await page.getByText("Cleared the cap of").first().waitFor();
   });
 });

@@ -80,7 +80,7 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await page.getByRole("button", { name: "Create a link" }).click();
     await page.getByText(/^It signs in one browser, once/).waitFor();
     await page.getByRole("link", { name: "Audit log", exact: true }).last().click();
-    await page.getByText("credit purchase").waitFor();
+    await page.getByText("Booked a purchase").waitFor();
     await page.goBack();
     await page.getByRole("heading", { level: 1, name: "acme.dev" }).waitFor();
     assert.deepEqual(problems, []);

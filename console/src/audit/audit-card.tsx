@@ -10,6 +10,7 @@ import { type Pager, PagerButtons } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { changesOf } from "./changes.ts";
+import { sentenceOf } from "./sentence.ts";
 
 const ACTORS: Partial<Record<ActorKind, string>> = {
   [ActorKind.OPERATOR]: "Operator",
@@ -48,7 +49,7 @@ export function AuditCard({ page, pager, addressOfWorkspace }: Props) {
 
 const COLUMNS: Column<AuditEntry>[] = [
   { title: "Time", cell: ({ at }) => timeText(at) },
-  { title: "Action", cell: ({ action }) => <strong>{words(action)}</strong> },
+  { title: "Change", class: "name", cell: (entry) => <Sentence of={entry} /> },
   {
     title: "By",
     cell: ({ actorKind, actorId, actorName }) => (
@@ -58,7 +59,7 @@ const COLUMNS: Column<AuditEntry>[] = [
       </span>
     ),
   },
-  { title: "Details", class: "name details-of", cell: ({ details }) => <Changes details={details} /> },
+  { title: "Details", class: "name details-of", cell: (entry) => <Changes of={entry} /> },
 ];
 
 function withWorkspace(addressOf: NonNullable<Props["addressOfWorkspace"]>): Column<AuditEntry>[] {
@@ -70,8 +71,17 @@ function withWorkspace(addressOf: NonNullable<Props["addressOfWorkspace"]>): Col
   return time ? [time, workspace, ...others] : [];
 }
 
-function Changes({ details }: { details: string }) {
-  const changes = changesOf(details);
+function Sentence({ of: { action, details } }: { of: AuditEntry }) {
+  const { text, of } = sentenceOf(action, changesOf(details));
+  return (
+    <span title={action}>
+      {text} {of && <strong>{of}</strong>}
+    </span>
+  );
+}
+
+function Changes({ of: { action, details } }: { of: AuditEntry }) {
+  const { others: changes } = sentenceOf(action, changesOf(details));
   if (changes.length === 0) return null;
   return (
     <ul class="changes">
