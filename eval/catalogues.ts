@@ -46,7 +46,7 @@ const CATALOGUES = { seeds: 25, size: 6, strong: 3, rows: 300, graded: 50 };
 export async function cataloguesPart(
   all: readonly Row[],
   rater: DifficultyRater,
-  only: { known?: readonly Known[]; tiers?: readonly string[] } = {},
+  only: { known?: readonly Known[]; tiers?: readonly string[]; seeds?: number } = {},
 ): Promise<CataloguesRow[] | undefined> {
   const names = [...new Set(all.flatMap(({ models }) => Object.keys(models)))];
   const usual = names.filter((name) => all.filter(({ models }) => models[name]).length > all.length * 0.95);
@@ -61,7 +61,9 @@ export async function cataloguesPart(
     for (const known of only.known ?? KNOWN) {
       let ofAuto: number[] | undefined;
       for (const effort of ["auto", "high"] as const) {
-        const crews = Array.from({ length: CATALOGUES.seeds }, (_, at) => crewOf(usual, rows, tiers, at + 1));
+        const crews = Array.from({ length: only.seeds ?? CATALOGUES.seeds }, (_, at) =>
+          crewOf(usual, rows, tiers, at + 1),
+        );
         const served = [];
         for (const [at, crew] of crews.entries())
           served.push(
