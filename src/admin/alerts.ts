@@ -1,9 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { AlertDeliveryStateSchema, type AlertService, type Alerts } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import {
+  AlertDeliveryStateSchema,
+  AlertFormatSchema,
+  type AlertService,
+  type Alerts,
+} from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
-import { numberOf } from "../contract/json-names.ts";
+import { numberOf, readEnum } from "../contract/json-names.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
@@ -25,6 +30,7 @@ interface RuleRow {
   cap_share: number | null;
   /** Limits such as `user:credits_per_day`; null: all. */
   cap_limits: string[] | null;
+  format: "event" | "slack";
 }
 
 const MAX_CAP_LIMITS = 32;
@@ -73,16 +79,18 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
       const [before] = await query<RuleRow>("select * from alert_rules where workspace_id = $1 for update", [id]);
       const [row] = await query<RuleRow & { secret: string }>(
         `insert into alert_rules as r
-           (workspace_id, url, secret, credit_below_micro, spend_share, failure_share, cap_share, cap_limits)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)
+           (workspace_id, url, secret, credit_below_micro, spend_share, failure_share, cap_share, cap_limits,
+            format)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $10)
          on conflict (workspace_id) do update set url = excluded.url, spend_share = excluded.spend_share,
            credit_below_micro = excluded.credit_below_micro, failure_share = excluded.failure_share,
            cap_share = excluded.cap_share, cap_limits = excluded.cap_limits,
+           format = excluded.format,
            secret = case when $9 then excluded.secret else r.secret end
          returning *`,
         [
           ...[id, rule.url, fresh, rule.credit_below_micro, rule.spend_share, rule.failure_share],
-          ...[rule.cap_share, rule.cap_limits, newSecret],
+          ...[rule.cap_share, rule.cap_limits, newSecret, rule.format],
         ],
       );
       // The new thresholds are compared as if for the first time.
@@ -90,7 +98,7 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
       if (!isDeepStrictEqual(capsOf(before), capsOf(rule))) await compareCaps(query, id);
       if (!row) throw new Error("no rule was written");
       const secret = row.secret === fresh ? fresh : "";
-      await record(query, actor, id, "alerts.set", { ...alertsOf(row), newSecret: secret !== "" });
+      await record(query, actor, id, "alerts.set", { ...alertsOf(row), format: row.format, newSecret: secret !== "" });
       return { alerts: alertsOf(row), secret };
     });
   };
@@ -117,6 +125,7 @@ function readRule(alerts: Alerts): RuleRow {
     failure_share: readShare("alerts.failure_share", alerts.failureShare),
     cap_share: readShare("alerts.cap_share", alerts.capShare),
     cap_limits: alerts.capLimits.length > 0 ? alerts.capLimits : null,
+    format: readEnum("alerts.format", AlertFormatSchema, alerts.format) === "slack" ? "slack" : "event",
   };
   const { credit_below_micro, spend_share, failure_share, cap_share } = rule;
   if ([credit_below_micro, spend_share, failure_share, cap_share].every((threshold) => threshold === null)) {
@@ -220,6 +229,7 @@ function readShare(field: string, value: number | undefined): number | null {
 function alertsOf(row: RuleRow) {
   return {
     webhookUrl: row.url,
+    format: numberOf(AlertFormatSchema, row.format),
     ...(row.credit_below_micro === null ? {} : { creditBelow: amountText(row.credit_below_micro) }),
     ...(row.spend_share === null ? {} : { spendShare: row.spend_share }),
     ...(row.failure_share === null ? {} : { failureShare: row.failure_share }),

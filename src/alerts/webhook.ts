@@ -4,6 +4,7 @@ import { invalid } from "../contract/failure.ts";
 import { lookupWith, nameError, type Resolve } from "../names/resolve.ts";
 import { Agent, request } from "../names/undici.ts";
 import { isPublicAddress } from "./public-address.ts";
+import { slackMessage } from "./slack.ts";
 
 /** Longest time of an attempt, in milliseconds. */
 const TIMEOUT_MS = 10_000;
@@ -15,7 +16,10 @@ export interface Attempt {
   url: string;
   /** Prefix `whsec_`. */
   secret: string;
+  /** The event, as JSON. */
   body: string;
+  /** How the event is written. */
+  format: "event" | "slack";
 }
 
 /** How an attempt ended. The event is delivered if there is no error. */
@@ -72,11 +76,12 @@ export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Webhook
       const problem = problemOf(url);
       if (problem) throw invalid(field, `${field} must be ${problem}, of up to ${MAX_URL} characters.`);
     },
-    async send({ id, url, secret, body }) {
+    async send({ id, url, secret, body: event, format }) {
       // The hosts that are trusted may have changed since the address was set.
       const problem = problemOf(url);
       if (problem) return { error: `The webhook must be ${problem}.` };
       const { origin, pathname, search } = new URL(url);
+      const body = format === "slack" ? slackMessage(event) : event;
       try {
         const { statusCode: status, body: answer } = await request(agent, {
           origin,

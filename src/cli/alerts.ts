@@ -3,12 +3,13 @@ import type { Command } from "commander";
 import {
   AlertDeliverySchema,
   AlertDeliveryStateSchema,
+  AlertFormatSchema,
   AlertService,
   type Alerts,
   AlertsSchema,
   SetAlertsResponseSchema,
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
-import { words } from "../contract/json-names.ts";
+import { numberOf, wordOf, words } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
@@ -22,6 +23,7 @@ const NONE = "none";
 
 interface Thresholds {
   url?: string;
+  format?: string;
   creditBelow?: string;
   spendShare?: string;
   failureShare?: string;
@@ -98,6 +100,7 @@ function addSet(alerts: Command): void {
     .description("set the webhook and the thresholds; what is not named stays as it is")
     .argument("[workspace]", WORKSPACE, "")
     .option("--url <url>", "address of the webhook; required the first time")
+    .option("--format <format>", "event, for programs, or slack, for a channel of Slack, Mattermost or Discord")
     .option("--credit-below <credits>", "alert when less credit is left; none: no alert")
     .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8; none: no alert")
     .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails; none: no alert")
@@ -124,6 +127,7 @@ function merged(present: Alerts | undefined, given: Thresholds): MessageInitShap
   const limits = given.cap?.includes("all") ? [] : (given.cap ?? present?.capLimits ?? []);
   return {
     webhookUrl,
+    format: given.format === undefined ? (present?.format ?? 0) : formatOf(given.format),
     creditBelow: creditBelow === NONE ? "" : creditBelow,
     ...share("spendShare", "--spend-share", given.spendShare, present),
     ...share("failureShare", "--failure-share", given.failureShare, present),
@@ -131,6 +135,13 @@ function merged(present: Alerts | undefined, given: Thresholds): MessageInitShap
     // Limits without a share are refused, which tells about a missing option but not about a removed share.
     capLimits: given.capShare === NONE && given.cap === undefined ? [] : limits,
   };
+}
+
+/** @throws CliError for an unknown word */
+function formatOf(word: string): number {
+  const format = numberOf(AlertFormatSchema, word);
+  if (format === 0) throw new CliError(`--format must be event or slack, but is "${word}".`);
+  return format;
 }
 
 type Share = "spendShare" | "failureShare" | "capShare";
@@ -144,9 +155,10 @@ function share(member: Share, flag: string, text: string | undefined, present: A
   return { [member]: Number(text) };
 }
 
-function print({ webhookUrl, creditBelow, spendShare, failureShare, capShare, capLimits }: Alerts): void {
+function print({ webhookUrl, format, creditBelow, spendShare, failureShare, capShare, capLimits }: Alerts): void {
   const rows = [
     ["webhook", webhookUrl],
+    ["format", wordOf(AlertFormatSchema, format)],
     ["credit below", creditBelow || "none"],
     ["share of a spend limit", `${spendShare ?? "none"}`],
     ["share of failed requests", `${failureShare ?? "none"}`],

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createClient } from "@connectrpc/connect";
-import { AlertDeliveryState, AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
+import { AlertDeliveryState, AlertFormat, AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { testDatabase } from "../helpers/database.ts";
 import { OFFLINE, test } from "../helpers/fixtures.ts";
@@ -150,6 +150,25 @@ test("retries a delivery with growing waits, follows no redirect, and gives up a
   await until(async () => (await last())?.state === AlertDeliveryState.FAILED);
   assert.deepEqual([(await last())?.attempts, (await last())?.nextAttemptAt], [8, undefined]);
   await until(() => service.output().includes("gave up the delivery of an alert"));
+});
+
+test("writes events as messages of a channel, and says in the list what happened", async ({ t }) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { key, alerts, options } = await makeOwner(service, "team");
+  const set = { webhookUrl: receiver.url, creditBelow: "99999.999" };
+  const { alerts: found } = await alerts.setAlerts({ alerts: { ...set, format: AlertFormat.SLACK } }, options);
+  assert.equal(found?.format, AlertFormat.SLACK);
+  await service.post("/v1/generate", BODY, { "x-api-key": key });
+  await until(() => receiver.received.length === 1);
+  const { text, ...others } = JSON.parse(receiver.received[0]?.body ?? "");
+  assert.match(text, /^Chorus, workspace team: 99999\.99\d* credits are left; the alert is at 99999\.999\.$/);
+  assert.deepEqual(others, {});
+  const { deliveries } = await alerts.listAlertDeliveries({}, options);
+  assert.equal(JSON.parse(deliveries[0]?.event ?? "").data.alert, "credit_left");
+  // Without a format, events are those of Standard Webhooks again.
+  assert.equal((await alerts.setAlerts({ alerts: set }, options)).alerts?.format, AlertFormat.EVENT);
 });
 
 test("keeps the last 200 deliveries of a workspace", async ({ t }) => {

@@ -20,7 +20,7 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
   assert.deepEqual([shown.webhook_url, shown.credit_below, shown.failure_share], [receiver.url, "5", 0.25]);
   assert.match(await chorus("test"), /^Sending evt_/);
   // A change keeps what it does not name.
-  await chorus("set", "--cap-share", "0.8", "--cap", "user:credits_per_day");
+  await chorus("set", "--cap-share", "0.8", "--cap", "user:credits_per_day", "--format", "slack");
   await chorus("set", "--credit-below", "none", "--spend-share", "0.5");
   const changed = JSON.parse(await chorus("show", "--json"));
   assert.deepEqual(
@@ -28,6 +28,8 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
     [receiver.url, "", 0.25, 0.5],
   );
   assert.deepEqual([changed.cap_share, changed.cap_limits], [0.8, ["user:credits_per_day"]]);
+  assert.deepEqual([shown.format, changed.format], ["event", "slack"]);
+  await chorus("set", "--format", "event");
   await chorus("set", "--cap-share", "none", "--failure-share", "none");
   const fewer = JSON.parse(await chorus("show", "--json"));
   assert.deepEqual([fewer.cap_share, fewer.failure_share, fewer.spend_share], [undefined, undefined, 0.5]);
@@ -44,6 +46,7 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
       ["--url", receiver.url, "--spend-share", "80%"],
       '--spend-share must be a number up to 1, such as 0.8, or none, but is "80%".',
     ],
+    [["--url", receiver.url, "--format", "teams"], '--format must be event or slack, but is "teams".'],
     [["--spend-share", "0.8"], "No alerts are set yet, so --url must name the webhook."],
   ] as const) {
     const { code, stderr } = await runCli(["alerts", "set", ...args], { DATA_DIR: service.dataDir });

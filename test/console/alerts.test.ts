@@ -53,6 +53,9 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
 
     await page.getByLabel("Webhook URL").fill(receiver.url);
     await page.getByLabel("Credit below").fill("99999999");
+    await page.getByLabel("Format").selectOption("Message, for a channel");
+    await page.getByText("For incoming webhooks of Slack").waitFor();
+    await page.getByLabel("Format").selectOption("Signed JSON, for a program");
     await save.click();
     const secret = await storeSecret(page);
     assert.match(secret, /^whsec_[\w+/]{32}$/);
@@ -70,7 +73,12 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
     const next = await storeSecret(page);
     assert.notEqual(next, secret);
 
+    await page.getByLabel("Format").selectOption("Message, for a channel");
+    await save.click();
+    await page.getByRole("button", { name: "Send a test" }).waitFor();
     await page.reload();
+    await page.getByRole("button", { name: "Send a test" }).waitFor();
+    assert.equal(await page.getByLabel("Format").inputValue(), "slack");
     assert.equal(await page.getByLabel("Spend limit used").inputValue(), "80");
     await page.getByRole("button", { name: "Remove" }).click();
     await page.getByRole("button", { name: "Remove the alerts" }).click();

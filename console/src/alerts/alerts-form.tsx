@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Alerts } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { Choice } from "../parts/choice.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -28,6 +29,15 @@ const THRESHOLDS = [
     ...PERCENT,
   },
 ] as const;
+
+const FORMATS = [
+  ["event", "Signed JSON, for a program"],
+  ["slack", "Message, for a channel"],
+] as const;
+const HELP = {
+  event: "Events of Standard Webhooks.",
+  slack: "For incoming webhooks of Slack, Mattermost, Rocket.Chat or Discord.",
+};
 
 /** At most 32 limits, as the service allows. */
 const LIMITS =
@@ -77,6 +87,14 @@ export function AlertsForm({ set, save, test, renew, remove }: Props) {
           onInput={(event) => edit("webhookUrl", event.currentTarget.value)}
         />
       </Field>
+      <Choice
+        id="format"
+        label="Format"
+        help={HELP[draft.format]}
+        value={draft.format}
+        options={FORMATS}
+        change={(format) => edit("format", format)}
+      />
       <Thresholds draft={draft} edit={edit} />
       {draft.capShare.trim() !== "" && <CapLimits text={draft.capLimits} edit={(text) => edit("capLimits", text)} />}
       {!hasThreshold && <p class="help">Set at least one threshold.</p>}

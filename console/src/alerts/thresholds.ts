@@ -1,10 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Alerts, AlertsSchema } from "../../../gen/chorus/admin/v1/alerts_pb.js";
+import { AlertFormat, type Alerts, type AlertsSchema } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { percentOf } from "./event.ts";
 
 /** The texts of the form. An empty threshold raises no alert. */
 export interface Draft {
   readonly webhookUrl: string;
+  /** How events are written. */
+  readonly format: "event" | "slack";
   /** Credits. */
   readonly creditBelow: string;
   /** Percentage. */
@@ -22,6 +24,7 @@ export function draftOf(alerts: Alerts | undefined): Draft {
   const text = (share: number | undefined) => (share === undefined ? "" : percentOf(share));
   return {
     webhookUrl: alerts?.webhookUrl ?? "",
+    format: alerts?.format === AlertFormat.SLACK ? "slack" : "event",
     creditBelow: alerts?.creditBelow ?? "",
     spendShare: text(alerts?.spendShare),
     failureShare: text(alerts?.failureShare),
@@ -32,9 +35,10 @@ export function draftOf(alerts: Alerts | undefined): Draft {
 
 /** The alerts for the texts of the form, which match the patterns of its controls. */
 export function alertsOf(draft: Draft): MessageInitShape<typeof AlertsSchema> {
-  const { webhookUrl, creditBelow, spendShare, failureShare, capShare, capLimits } = draft;
+  const { webhookUrl, format, creditBelow, spendShare, failureShare, capShare, capLimits } = draft;
   return {
     webhookUrl: webhookUrl.trim(),
+    format: format === "slack" ? AlertFormat.SLACK : AlertFormat.EVENT,
     creditBelow: creditBelow.trim(),
     ...(spendShare.trim() ? { spendShare: Number(spendShare) / 100 } : {}),
     ...(failureShare.trim() ? { failureShare: Number(failureShare) / 100 } : {}),

@@ -7,7 +7,8 @@
 -- nor lock the same rules in different orders.
 create or replace function take_alerts(
   room bigint, per_workspace bigint, per_host bigint, workspaces text[], hosts text[]
-) returns table (workspace_id text, id text, body text, attempts integer, url text, secret text, host text)
+) returns table (workspace_id text, id text, body text, attempts integer, url text, secret text, format text,
+  host text)
 language sql as $$
   with due as (
     select d.workspace_id, d.id, d.next_at, cardinality(array_positions(workspaces, d.workspace_id))
@@ -21,7 +22,7 @@ language sql as $$
       + row_number() over (partition by o.host order by o.place, o.sent_at nulls first, o.next_at) as host_place
     from own o
   ), chosen as (
-    select d.workspace_id, d.id, r.url, r.secret, s.host
+    select d.workspace_id, d.id, r.url, r.secret, r.format, s.host
     from shared s join alert_deliveries d using (workspace_id, id) join alert_rules r using (workspace_id)
     where s.host_place <= per_host and d.state = 'waiting' and d.next_at <= now()
     order by s.place, s.sent_at nulls first, s.next_at
@@ -32,5 +33,5 @@ language sql as $$
   )
   update alert_deliveries d set attempts = d.attempts + 1, next_at = clock_timestamp() + interval '1 minute'
   from chosen c where (d.workspace_id, d.id) = (c.workspace_id, c.id)
-  returning d.workspace_id, d.id, d.event, d.attempts, c.url, c.secret, c.host;
+  returning d.workspace_id, d.id, d.event, d.attempts, c.url, c.secret, c.format, c.host;
 $$;

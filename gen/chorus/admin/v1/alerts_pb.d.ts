@@ -61,6 +61,13 @@ export declare type Alerts = Message<"chorus.admin.v1.Alerts"> & {
    * @generated from field: repeated string cap_limits = 6;
    */
   capLimits: string[];
+
+  /**
+   * How events are written.
+   *
+   * @generated from field: chorus.admin.v1.AlertFormat format = 7;
+   */
+  format: AlertFormat;
 };
 
 /**
@@ -373,6 +380,40 @@ export declare type ListAlertDeliveriesResponse = Message<"chorus.admin.v1.ListA
  * Use `create(ListAlertDeliveriesResponseSchema)` to create a new message.
  */
 export declare const ListAlertDeliveriesResponseSchema: GenMessage<ListAlertDeliveriesResponse>;
+
+/**
+ * How events are written.
+ *
+ * @generated from enum chorus.admin.v1.AlertFormat
+ */
+export enum AlertFormat {
+  /**
+   * As `ALERT_FORMAT_EVENT`.
+   *
+   * @generated from enum value: ALERT_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * As JSON events for programs, signed as Standard Webhooks.
+   *
+   * @generated from enum value: ALERT_FORMAT_EVENT = 1;
+   */
+  EVENT = 1,
+
+  /**
+   * As a sentence in `{"text": "…"}`, which incoming webhooks of Slack, Mattermost, Rocket.Chat and Discord (with
+   * `/slack` after the address) show in a channel.
+   *
+   * @generated from enum value: ALERT_FORMAT_SLACK = 2;
+   */
+  SLACK = 2,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.AlertFormat.
+ */
+export declare const AlertFormatSchema: GenEnum<AlertFormat>;
 
 /**
  * State of a delivery.
