@@ -31,9 +31,8 @@ export const POST_CASES: Cases = {
       for (const subject of ["user:a", "user:b", "user:c"]) await share(query, subject, grant, ALL, w);
     }
     for (const w of ["v", "w", "x"]) await openAccount(query, w);
-    // The later item comes first in the table.
-    await log(query, "w", 7, 4, [said("user:a", 1, { held: 22, running: 2 })]);
     await log(query, "w", 7, 3, [said("user:a", 2, { held: 33, running: 3 }), said("user:b", 100)]);
+    await log(query, "w", 7, 4, [said("user:a", 1, { held: 22, running: 2 })]);
     await log(query, "w", 7, 5, [said("user:a", 3)]);
     await log(query, "v", 9, 5, [said("user:a", 5, { held: 44, running: 9 })]);
     await log(query, "x", 6, 5, [said("user:a", 7)]);

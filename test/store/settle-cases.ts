@@ -190,6 +190,8 @@ export const SETTLE_CASES: Cases = {
 
   async "charges a late settlement what is left of its grant and what nobody has reserved"(query) {
     await openAccount(query, "w", { granted: 100, purchased: 200, spend: { day: 150 } });
+    await openAccount(query, "v", { granted: 500 });
+    await done(query, "gone", itemIn("v", { keep: { ...NOTHING, credit: 500 } }));
     await done(query, "r", itemIn("w", { asks: [askOf("a", 60)], keep: { ...NOTHING, credit: 40 } }));
     const item = itemIn("w", { asks: [askOf("b", 50)] });
     const { grant } = await done(query, "s", item);
@@ -206,7 +208,8 @@ export const SETTLE_CASES: Cases = {
     assert.deepEqual(charges, { y: 40, z: 0 });
     const grants = "select replica, seq, credit_micro, held_micro from grants where replica = 'r'";
     assert.deepEqual(await lines(query, grants), ["r 0 0 0"]);
-    assert.deepEqual(await lines(query, "select granted_micro, purchased_micro from accounts"), ["0 100"]);
+    const left = "select granted_micro, purchased_micro from accounts where workspace_id = 'w'";
+    assert.deepEqual(await lines(query, left), ["0 100"]);
   },
 
   async "charges a late settlement of the replica that posts it nothing of what that replica has now"(query) {
