@@ -77,6 +77,13 @@ export const LOCK_CASES: Cases = {
     assert.deepEqual(await lockedIn(query, "grants", name), []);
   },
 
+  async "locks the grant under which it appends, and no other one"(query) {
+    for (const w of ["v", "w"]) await openAccount(query, w, { granted: 1_000 });
+    const last = await openAll(query, ["v", "w"], ["r", "s"]);
+    await send(query, "r", itemIn("w", { ...last("w", "r"), mode: "append", posts: [postAt("a", 1)] }));
+    assert.deepEqual(await lockedIn(query, "grants", "concat_ws(' ', workspace_id, replica)"), ["w r"]);
+  },
+
   async "locks all grants of a workspace before it posts a settlement of the journal"(query) {
     for (const w of ["v", "w"]) await openAccount(query, w, { granted: 1_000 });
     await openAll(query, ["v", "w"], ["r", "s"]);
