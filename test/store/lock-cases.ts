@@ -126,6 +126,18 @@ export const LOCK_CASES: Cases = {
     assert.deepEqual(await messages(), []);
   },
 
+  async "calls headroom back once for the asks of an item that it would let pass, and for no other"(query) {
+    await openAccount(query, "w", { granted: 100 });
+    await done(query, "s", itemIn("w", { keep: { ...NOTHING, credit: 60 } }));
+    const messages = await watchMessages(query);
+    const called: string[][] = [];
+    for (const holds of [[40], [200], [50, 200], [50, 50]]) {
+      await done(query, "r", itemIn("w", { asks: holds.map((hold, i) => askOf(`${holds} ${i}`, hold)) }));
+      called.push(await messages());
+    }
+    assert.deepEqual(called, [[], [], ["chorus_call_back w"], ["chorus_call_back w"]]);
+  },
+
   async "calls headroom of each subject back once that would let a request pass, also without a low effort"(query) {
     for (const subject of ["user:u", "user:low", "user:empty"]) {
       const action = subject === "user:low" ? "low" : "refuse";

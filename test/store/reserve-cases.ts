@@ -43,6 +43,13 @@ async function reserveEverywhere(query: Query): Promise<(unit: string) => number
 }
 
 export const RESERVE_CASES: Cases = {
+  async "calls nothing back for what only requests of the same replica are in the way of"(query) {
+    await openAccount(query, "w", { granted: 100 });
+    const { verdicts } = await done(query, "r", itemIn("w", { asks: [askOf("a", 60), askOf("b", 50)] }));
+    const held = { refusal: { refusal: "rate_limited", limit: "held_credit", retry_ms: 1_000 } };
+    assert.deepEqual(verdicts, [{}, held]);
+  },
+
   async "reserves in advance what all replicas have left of each window"(query) {
     await openAccount(query, "w", { granted: 1_000 });
     const sumOf = await reserveEverywhere(query);
