@@ -162,6 +162,10 @@ export const SUBJECT_GRANT_CASES: Cases = {
     await done(query, "s", itemIn("w", { subjects: [wants(4)] }));
     await query("select end_grants('w', 's', $1)", [new Date(AT)]);
     assert.deepEqual(await reservedIn(query), ["w user:u 50 0 5 0 0 t"]);
+    // A grant that its replica does not know is replaced.
+    await done(query, "t", itemIn("w", { subjects: [wants(4)] }));
+    await done(query, "t", itemIn("w"));
+    assert.deepEqual(await reservedIn(query), ["w user:u 50 0 5 0 0 t"]);
     await done(query, "r", itemIn("w", { ...next, keep: NOTHING, close: true }));
     assert.deepEqual(await reservedIn(query), []);
   },
