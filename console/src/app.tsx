@@ -23,6 +23,7 @@ import { Account, NoWorkspace, WorkspaceName } from "./session/person.tsx";
 import { can, currentSession, owners, type Session } from "./session/session.ts";
 import { SessionGate } from "./session/session-gate.tsx";
 import type { SignInText } from "./session/sign-in.tsx";
+import type { Place } from "./shell/palette.tsx";
 import { type Pages, Shell } from "./shell/shell.tsx";
 
 /** Pages in the navigation, by the first part of their path below `/console/`. */
@@ -123,12 +124,20 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
       label="Workspace"
       name={<WorkspaceName session={session} />}
       account={<Account session={session} />}
+      find={placesOf}
       title={workspace}
       leave={leave}
     >
       <Page key={`${workspaceId} ${page}`} />
     </Shell>
   );
+}
+
+/** Where a text leads: to the run of a request, or to keys. */
+function placesOf(text: string): readonly Place[] {
+  if (/^gen_[0-9a-f]+$/.test(text)) return [[`The request ${text}`, pathOf(`runs/${text}`)]];
+  if (!can(KeyService.method.listKeys)) return [];
+  return [[`Keys that begin with “${text}”`, pathOf("keys", { search: text })]];
 }
 
 /** The pages that the role may use. Without a provider, nobody can become a member. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { test } from "vitest";
-import { openConsole, skipReason } from "./chromium.ts";
+import { openConsole, signIn, skipReason } from "./chromium.ts";
 
 /** Text or name of the focused element. */
 const FOCUSED = `(() => {
@@ -46,6 +46,30 @@ test("sets and removes alerts with the keyboard alone", async (t) => {
   await press(page, "Remove");
   await press(page, "Remove the alerts");
   await page.getByText("Removed the alerts.").waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test("goes to a page, to keys and to a run with Ctrl+K", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
+  const { open, token, problems } = await openConsole(t);
+  const page = await open("/console", { viewport: { width: 390, height: 800 } });
+  await signIn(page, token);
+  const goTo = async (text: string, ...keys: string[]) => {
+    await page.keyboard.press("Control+k");
+    const input = page.getByRole("textbox", { name: "Where to go" });
+    await input.and(page.locator(":focus")).waitFor();
+    await page.keyboard.type(text);
+    for (const key of keys) await page.keyboard.press(key);
+    await input.waitFor({ state: "detached" });
+  };
+  await goTo("led", "Enter");
+  await page.getByRole("heading", { level: 1, name: "Ledger" }).and(page.locator(":focus")).waitFor();
+  await goTo("key", "Tab", "Tab", "Enter");
+  await page.waitForURL(/\/keys\?search=key$/);
+  const id = `gen_${"0".repeat(32)}`;
+  await goTo(id, "Enter");
+  await page.waitForURL(new RegExp(`/runs/${id}$`));
+  await goTo("nothing", "Escape");
   assert.deepEqual(problems, []);
 });
 

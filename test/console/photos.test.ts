@@ -106,6 +106,13 @@ const STATES: Record<string, Scene> = {
         .first()
         .click(),
   },
+  "go-to": {
+    path: "/console",
+    act: async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type("a");
+    },
+  },
   "keys-rotate": {
     path: "/console/keys",
     act: (page) =>

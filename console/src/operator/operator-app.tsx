@@ -58,6 +58,7 @@ export function OperatorApp() {
           page={isRun || workspace ? "workspaces" : page}
           label="Operator"
           name={operator}
+          find={(text) => [[`Workspaces with “${text}” in their name`, addressOf("workspaces", { search: text })]]}
           title="Operator"
           leave={leave}
         >

@@ -5,6 +5,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Link } from "../parts/link.tsx";
 import { Toasts } from "../parts/toasts.tsx";
 import { Mark } from "./mark.tsx";
+import { PaletteButton, type Place, usePalette } from "./palette.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
 
 /** Pages in the navigation by their names in addresses, each with its title and icon. */
@@ -21,6 +22,8 @@ interface Props {
   name: ComponentChildren;
   /** The person, and what else is theirs; nothing for a token. */
   account?: ComponentChildren;
+  /** Where a text leads that is typed into "Go to". */
+  find: (text: string) => readonly Place[];
   /** What the title of the browser's tab says besides the page. */
   title: string;
   leave: () => void;
@@ -28,9 +31,10 @@ interface Props {
 }
 
 /** The layout of every page: navigation, who is signed in, and content. */
-export function Shell({ pages, addressOf, page, label, name, account, title, leave, children }: Props) {
+export function Shell({ pages, addressOf, page, label, name, account, find, title, leave, children }: Props) {
   // Only on narrow screens; wide ones always show the navigation.
   const [isOpen, setIsOpen] = useState(false);
+  const { ask, dialog } = usePalette({ places: placesOf(pages, addressOf), find });
   const [pageTitle = "Not found"] = Object.hasOwn(pages, page) ? (pages[page] ?? []) : [];
   const main = usePage(page, `${pageTitle} · ${title} · Chorus`);
 
@@ -74,6 +78,12 @@ export function Shell({ pages, addressOf, page, label, name, account, title, lea
           </nav>
           <div class="account">
             {account}
+            <PaletteButton
+              open={() => {
+                setIsOpen(false);
+                ask();
+              }}
+            />
             <ThemeSwitch />
             <button type="button" class="quiet" onClick={leave}>
               <Icon of={LogOut} />
@@ -86,9 +96,14 @@ export function Shell({ pages, addressOf, page, label, name, account, title, lea
       <main id="main" ref={main} tabIndex={-1}>
         {children}
       </main>
+      {dialog}
       <Toasts />
     </div>
   );
+}
+
+function placesOf(pages: Pages, addressOf: Props["addressOf"]): readonly Place[] {
+  return Object.entries(pages).map(([of, [text]]) => [text, addressOf(of)]);
 }
 
 /**
