@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { NOTHING } from "../../src/admission/escrow/exchange.ts";
+import { execute } from "../../src/admission/escrow/execute.ts";
 import type { Query } from "../../src/store/pool.ts";
 import { AT, askOf, type Cases, done, itemIn, openAccount, openAll, postAt, send } from "./case-helpers.ts";
 
@@ -45,9 +46,20 @@ async function reserveEverywhere(query: Query): Promise<(unit: string) => number
 export const RESERVE_CASES: Cases = {
   async "calls nothing back for what only requests of the same replica are in the way of"(query) {
     await openAccount(query, "w", { granted: 100 });
-    const { verdicts } = await done(query, "r", itemIn("w", { asks: [askOf("a", 60), askOf("b", 50)] }));
-    const held = { refusal: { refusal: "rate_limited", limit: "held_credit", retry_ms: 1_000 } };
-    assert.deepEqual(verdicts, [{}, held]);
+    const refused = { refusal: { refusal: "rate_limited", limit: "held_credit", retry_ms: 1_000 } };
+    const item = itemIn("w", { asks: [askOf("a", 60), askOf("b", 50)] });
+    const { grant, verdicts } = await done(query, "r", item);
+    assert.deepEqual(verdicts, [{}, refused]);
+    const next = itemIn("w", { grant, after: item.seq, held: { credit: 60, running: 1 }, asks: [askOf("c", 50)] });
+    assert.deepEqual((await done(query, "r", next)).verdicts, [refused]);
+  },
+
+  async "reserves for one of several replicas its part of the requests that can run"(query) {
+    await openAccount(query, "w", { granted: 1_000, limits: { concurrent_requests: 60 } });
+    const item = itemIn("w", { spare: { n: 100, credit: 1, input: 0, output: 0 } });
+    const [reply] = await execute({ query }, "r", 3, [item], AT);
+    assert.ok(reply?.state === "done");
+    assert.deepEqual([reply.extra.running, reply.extra.credit], [10, 10]);
   },
 
   async "reserves in advance what all replicas have left of each window"(query) {

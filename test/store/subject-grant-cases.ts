@@ -166,8 +166,9 @@ export const SUBJECT_GRANT_CASES: Cases = {
     await done(query, "t", itemIn("w", { subjects: [wants(4)] }));
     await done(query, "t", itemIn("w"));
     assert.deepEqual(await reservedIn(query), ["w user:u 50 0 5 0 0 t"]);
+    await done(query, "u", itemIn("w", { subjects: [wants(4)] }));
     await done(query, "r", itemIn("w", { ...next, keep: NOTHING, close: true }));
-    assert.deepEqual(await reservedIn(query), []);
+    assert.deepEqual(await reservedIn(query), ["w user:u 40 0 4 0 0 t"]);
   },
 
   async "charges a late settlement what the grant that has admitted it reserved for its user"(query) {
