@@ -54,6 +54,23 @@ export const RESERVE_CASES: Cases = {
     assert.deepEqual((await done(query, "r", next)).verdicts, [refused]);
   },
 
+  async "says what is left of each limit beside all that is reserved"(query) {
+    const spare = { n: 10, credit: 1, input: 2, output: 3 };
+    const limits = { requests_per_minute: 100, input_tokens_per_day: 200, output_tokens_per_month: 300 };
+    const left: unknown[] = [];
+    for (const of of [limits, ...Object.entries(limits).map(([name, limit]) => ({ [name]: limit }))]) {
+      for (const table of ["accounts", "grants", "periods"]) await query(`delete from ${table}`);
+      await openAccount(query, "w", { granted: 1_000, limits: of });
+      left.push((await done(query, "r", itemIn("w", { spare }))).left);
+    }
+    const parts = {
+      requests_per_minute: [100, 90],
+      input_tokens_per_day: [200, 180],
+      output_tokens_per_month: [300, 270],
+    };
+    assert.deepEqual(left, [parts, ...Object.entries(parts).map(([name, part]) => ({ [name]: part }))]);
+  },
+
   async "reserves for one of several replicas its part of the requests that can run"(query) {
     await openAccount(query, "w", { granted: 1_000, limits: { concurrent_requests: 60 } });
     const item = itemIn("w", { spare: { n: 100, credit: 1, input: 0, output: 0 } });
