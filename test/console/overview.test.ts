@@ -16,6 +16,17 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
     await page.context().close();
   });
 
+  test("says how long the credit lasts at the pace of the period", async ({ browser }) => {
+    const page = await openScene(browser, "/console", USED);
+    // 2,493.53 credits, of which 51.2 went in 24 hours.
+    await page.getByText("for new requests, for about 49 days at this pace").waitFor();
+    // What one key takes says nothing of the whole.
+    const ofKey = await openScene(browser, "/console?key=key_1", USED);
+    await ofKey.getByText("for new requests", { exact: true }).waitFor();
+    await ofKey.context().close();
+    await page.context().close();
+  });
+
   test("shows the same point on every chart, and says that the last hour still runs", async ({ browser }) => {
     const page = await openScene(browser, "/console", USED);
     const plot = page.locator(".u-over").first();

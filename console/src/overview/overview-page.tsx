@@ -74,7 +74,7 @@ export function OverviewPage() {
       {failed && <FailureNote error={failed.error} retry={refresh} />}
       {isShown(standing) && (
         <div class="standing" aria-busy={standing.loading}>
-          <Balance workspace={standing.data?.workspace} />
+          <Balance workspace={standing.data?.workspace} perDay={keyId ? undefined : perDay(figures.data, period)} />
           <NearLimits quotas={standing.data?.quotas} />
         </div>
       )}
@@ -87,6 +87,14 @@ export function OverviewPage() {
       </div>
     </>
   );
+}
+
+const DAY_MS = 86_400_000;
+
+/** Credits of a period for each of its days. Undefined for less than a day, which says nothing of the next ones. */
+function perDay(figures: Figures | undefined, { from, to }: Period): number | undefined {
+  const days = ((to?.getTime() ?? Date.now()) - from.getTime()) / DAY_MS;
+  return figures && days >= 0.99 ? (figures.metrics.totals?.credits ?? 0) / days : undefined;
 }
 
 /** Whether there is something to show: data, or that they load. One note at the top reports all failures. */
