@@ -71,8 +71,8 @@ export function createAlertAdmin(pool: Pool, checkUrl: CheckUrl): AlertAdmin {
 function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
   return async ({ workspace, alerts, newSecret }, actor) => {
     if (!alerts) throw invalid("alerts", "alerts must have a webhook and at least one threshold.");
-    checkUrl("alerts.webhook_url", alerts.webhookUrl);
     const rule = readRule(alerts);
+    checkUrl("alerts.webhook_url", rule.url);
     const fresh = `whsec_${randomBytes(24).toString("base64")}`;
     return pool.tx(async (query) => {
       const id = await ruleOf(query, actor, workspace);

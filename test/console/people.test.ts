@@ -152,7 +152,7 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     await page.reload();
     await heading(page, "You are a member of no workspace");
     await visit(owner, "Audit log");
-    await owner.getByRole("row").filter({ hasText: "member remove" }).getByText("lead Lee").first().waitFor();
+    await owner.getByRole("row").filter({ hasText: "Removed the member" }).getByText("lead Lee").first().waitFor();
   });
 
   test("lets one person use an invitation, once", async ({ person, console, provider }) => {

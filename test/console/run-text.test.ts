@@ -55,7 +55,7 @@ test.skipIf(skipReason !== undefined)(
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByText("No text of requests is kept.").waitFor();
     await page.goto("/console/audit");
-    await page.getByText("run text read", { exact: false }).first().waitFor();
+    await page.getByText("Read the text of the request").first().waitFor();
     assert.deepEqual(console.problems, []);
   },
 );

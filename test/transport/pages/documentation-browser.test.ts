@@ -35,8 +35,8 @@ describe.skipIf(skipReason !== undefined)("the documentation in a browser", () =
   test("finds a section by its words, with the keyboard alone", async ({ open }) => {
     const page = await open("/docs/guides");
     await page.keyboard.press("/");
-    await page.keyboard.type("rotate tokn");
-    await page.getByText("Nothing is found for “rotate tokn”.").waitFor();
+    await page.keyboard.type("rotate zeppelins");
+    await page.getByText("Nothing is found for “rotate zeppelins”.").waitFor();
     await page.getByRole("searchbox").fill("idempotency");
     const results = page.getByRole("list", { name: "Results" }).getByRole("link");
     await results.first().waitFor();
