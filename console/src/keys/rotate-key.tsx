@@ -2,9 +2,9 @@ import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/prot
 import { useState } from "preact/hooks";
 import { type Key, Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { hasEnded, listCaps } from "../caps/list.ts";
+import { Choice } from "../parts/choice.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { caps, keys } from "../rpc.ts";
 import { NewSecret } from "./new-secret.tsx";
@@ -61,15 +61,13 @@ export function RotateKey({ of: key, close, done, changed }: Props) {
           A new key gets the name, scopes, tags, expiry and caps of this one. What it uses of the caps begins at zero.
           Programs need its secret before the old key stops.
         </p>
-        <Field id="rotate-end" label="The old key stops">
-          <select id="rotate-end" value={delay} onChange={(event) => setDelay(Number(event.currentTarget.value))}>
-            {ENDS.map(([ms, label]) => (
-              <option key={ms} value={ms}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </Field>
+        <Choice
+          id="rotate-end"
+          label="The old key stops"
+          value={String(delay)}
+          options={ENDS.map(([ms, label]) => [String(ms), label])}
+          change={(ms) => setDelay(Number(ms))}
+        />
         {error !== undefined && <FailureNote error={error} />}
         <div class="buttons">
           <button type="button" onClick={close}>
