@@ -42,6 +42,26 @@ export const SETTLE_CASES: Cases = {
     assert.deepEqual(await lines(query, "select spent_micro, output_tokens from periods"), ["80,80,80,80 15,15,15,15"]);
   },
 
+  async "adds settlements to the use of their level, also where levels were not counted before"(query) {
+    await openAccount(query, "w", { granted: 1_000 });
+    const [low, medium, high] = ["low", "medium", "high"].map((level) => ({ level }));
+    const failed = { ...high, outcome: "internal" };
+    const posts = [postAt("a", 1, low), postAt("b", 2, medium), postAt("c", 4, medium), postAt("d", 8, failed)];
+    await done(query, "r", itemIn("w", { posts: [...posts, postAt("e", 16, { ...low, key_id: "key_2" })] }));
+    await query("update usage set level_requests = null, level_credits_micro = null where key_id = 'key_2'");
+    const more = [postAt("f", 32, high), postAt("g", 64, low), postAt("h", 128, { ...high, key_id: "key_2" })];
+    await done(query, "r", itemIn("w", { posts: more }), AT + 1_000);
+    const levels =
+      "select unit, key_id, level_requests::text, level_credits_micro::text from usage order by unit, key_id";
+    assert.deepEqual(
+      await lines(query, levels),
+      ["day", "hour", "minute"].flatMap((unit) => [
+        `${unit} key_1 {2,2,1} {65,6,40}`,
+        `${unit} key_2 {0,0,1} {0,0,128}`,
+      ]),
+    );
+  },
+
   async "adds settlements to the usage of their end user and of each tag"(query) {
     await openAccount(query, "w", { granted: 1_000 });
     const figures = { input_tokens: 5, cached_tokens: 2, output: 3 };

@@ -4,7 +4,7 @@ import type { GetPerformanceResponse } from "../../../gen/chorus/admin/v1/usage_
 import type { MetricsTotals } from "../../../gen/chorus/v1/generation_pb.js";
 import { count, duration, roundAmount, short, words } from "../format.ts";
 import { Card } from "../parts/card.tsx";
-import { Chart } from "../parts/chart.tsx";
+import { Chart, type ChartSeries, TONES } from "../parts/chart.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Link } from "../parts/link.tsx";
 import { type Period, zoomTo } from "../parts/period.tsx";
@@ -80,7 +80,7 @@ function UsageCharts({ series: { at, ...by }, totals, performance, ms, period }:
         summary={`${roundAmount(totals.credits)} credits`}
         {...common}
         kind="bars"
-        series={[{ label: "Credits", values: by.credits, tone: "accent" }]}
+        series={spendSeries(by)}
         write={roundAmount}
         axis={short}
       />
@@ -111,6 +111,12 @@ function UsageCharts({ series: { at, ...by }, totals, performance, ms, period }:
       />
     </>
   );
+}
+
+/** Credits by level, where levels are known. */
+function spendSeries({ levels, credits }: Omit<Series, "at">): ChartSeries[] {
+  if (levels.length === 0) return [{ label: "Credits", values: credits, tone: "accent" }];
+  return levels.map((level, at) => ({ ...level, tone: TONES[at] ?? "rest" }));
 }
 
 function tokenSummary({ inputTokens, cachedTokens, outputTokens }: MetricsTotals): string {

@@ -1,10 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { PerformanceSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { MetricsInterval, MetricsIntervalSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import type { LevelUsageSchema, PerformanceSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import { Effort, MetricsInterval, MetricsIntervalSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
+import { amountText } from "../shared/amount.ts";
 import { FAILED } from "../shared/failed.ts";
 import { visibleKeys } from "../shared/own-keys.ts";
 import { MS, readPeriod } from "../shared/period.ts";
@@ -21,9 +22,9 @@ const SAMPLE = 20_000;
 const SLOTS = 600;
 
 /**
- * Computes latency and failures of a workspace from its requests, over at most 92 days and 800 points. It needs no
- * rollups. Failures are counted with an index that holds only failures. Latencies come from the first few answers of
- * each of many short time slots: that is all answers when there are few, and otherwise an even sample.
+ * Computes latency and failures of a workspace from its requests, over at most 92 days and 800 points. Failures are
+ * counted with an index that holds only failures. Latencies come from the first few answers of each of many short time
+ * slots: that is all answers when there are few, and otherwise an even sample. Levels come from the sums of usage.
  */
 export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
   return async ({ workspace, keyId, ...request }, actor) => {
@@ -66,8 +67,17 @@ export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
        group by 1, 2`,
       values,
     );
+    const levels = await pool.query<LevelSums>(
+      `select start, sum(level_requests[1])::bigint as "lowRequests", sum(level_credits_micro[1])::bigint as "lowMicro",
+         sum(level_requests[2])::bigint as "mediumRequests", sum(level_credits_micro[2])::bigint as "mediumMicro",
+         sum(level_requests[3])::bigint as "highRequests", sum(level_credits_micro[3])::bigint as "highMicro"
+       from usage where workspace_id = $1 ${ofKeys} and unit = '${interval}' and start >= $2 and start < $3
+         and level_requests is not null
+       group by grouping sets ((start), ())`,
+      values,
+    );
     const period = { startTime: timestampFromDate(from), endTime: timestampFromDate(to) };
-    return { ...period, ...assemble(took, failed) };
+    return { ...period, ...assemble(took, failed, levels) };
   };
 }
 
@@ -85,21 +95,36 @@ interface Failures {
   requests: bigint;
 }
 
+/** Answers and credits of the levels; null without a request. */
+interface LevelSums {
+  /** Null: the whole period. */
+  start: Date | null;
+  lowRequests: bigint | null;
+  lowMicro: bigint | null;
+  mediumRequests: bigint | null;
+  mediumMicro: bigint | null;
+  highRequests: bigint | null;
+  highMicro: bigint | null;
+}
+
 /** @returns the points oldest first, without those that have neither answers nor failures */
-function assemble(took: Latencies[], failed: Failures[]) {
+function assemble(took: Latencies[], failed: Failures[], levels: LevelSums[]) {
+  const levelsAt = new Map(levels.map((sums) => [sums.start?.getTime(), levelsOf(sums)]));
   const counts = Map.groupBy(failed, ({ start }) => start.getTime());
   const latencies = new Map(took.map(({ start, p }) => [start?.getTime(), p]));
-  const times = new Set([...counts.keys(), ...[...latencies].flatMap(([at, p]) => (at !== undefined && p ? at : []))]);
+  const answered = [...latencies].flatMap(([at, p]) => (at !== undefined && p ? at : []));
+  const used = [...levelsAt.keys()].filter((at) => at !== undefined);
+  const times = new Set([...counts.keys(), ...answered, ...used]);
   const total = new Map<string, bigint>();
   for (const { code, requests } of failed) total.set(code, (total.get(code) ?? 0n) + requests);
   const failures = [...total].map(([code, requests]) => ({ code, requests }));
   return {
-    total: message(latencies.get(undefined), failures),
+    total: message(latencies.get(undefined), failures, levelsAt.get(undefined)),
     series: [...times]
       .toSorted((a, b) => a - b)
       .map((time) => ({
         start: timestampFromDate(new Date(time)),
-        performance: message(latencies.get(time), counts.get(time) ?? []),
+        performance: message(latencies.get(time), counts.get(time) ?? [], levelsAt.get(time)),
       })),
   };
 }
@@ -108,11 +133,24 @@ function assemble(took: Latencies[], failed: Failures[]) {
 function message(
   p: Latencies["p"] | undefined,
   failures: readonly Omit<Failures, "start">[],
+  levels: MessageInitShape<typeof LevelUsageSchema>[] = [],
 ): MessageInitShape<typeof PerformanceSchema> {
   return {
     ...(p ? { latencyP50Ms: p[0], latencyP95Ms: p[1] } : {}),
     failures: failures
       .map(({ code, requests }) => ({ code, requests }))
       .sort((a, b) => Number(b.requests - a.requests) || (a.code < b.code ? -1 : 1)),
+    levels,
   };
+}
+
+/** The levels that were used. A failure can be charged, too. */
+function levelsOf(sums: LevelSums): MessageInitShape<typeof LevelUsageSchema>[] {
+  return [
+    { level: Effort.LOW, requests: sums.lowRequests ?? 0n, micro: sums.lowMicro ?? 0n },
+    { level: Effort.MEDIUM, requests: sums.mediumRequests ?? 0n, micro: sums.mediumMicro ?? 0n },
+    { level: Effort.HIGH, requests: sums.highRequests ?? 0n, micro: sums.highMicro ?? 0n },
+  ]
+    .filter(({ requests, micro }) => requests > 0n || micro > 0n)
+    .map(({ micro, ...level }) => ({ ...level, credits: amountText(micro) }));
 }

@@ -26,9 +26,13 @@ with account as (
 ), generation as (
   select *, is_answered(outcome, streamed) as answered from generations g where w is null or g.workspace_id = w
 ), used as (
-  select *, true as by_key from usage u where w is null or u.workspace_id = w
+  select unit, start, workspace_id, key_id, true as by_key, requests, failed_requests,
+    input_tokens, output_tokens, cached_tokens, credits_micro
+  from usage u where w is null or u.workspace_id = w
   union all
-  select *, false from usage_subjects u where w is null or u.workspace_id = w
+  select unit, start, workspace_id, subject, false, requests, failed_requests,
+    input_tokens, output_tokens, cached_tokens, credits_micro
+  from usage_subjects u where w is null or u.workspace_id = w
 ), kept as (
   select (select date_trunc('month', min(created_at), 'UTC') from generations) as generations,
     (select date_trunc('month', min(start), 'UTC') from usage where unit = 'minute') as minutes

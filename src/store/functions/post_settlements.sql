@@ -50,21 +50,36 @@ begin
     insert into ledger (workspace_id, at, kind, reference, granted_micro, purchased_micro)
     select workspace_id, at, 'settlement', request_id, -granted, granted - credits_micro
     from settled where credits_micro > 0
+  ), of_minute as materialized (
+    -- Summed once, so that the sums of minute, hour and day add up few rows.
+    select workspace_id, date_trunc('minute', created_at, 'UTC') as start, key_id,
+      count(*) filter (where answered) as answers, count(*) filter (where not answered) as failures,
+      sum(input_tokens) filter (where answered) as input, sum(output_tokens) filter (where answered) as output,
+      sum(cached_tokens) filter (where answered) as cached, sum(credits_micro) as charged,
+      count(*) filter (where answered and level = 'low') as low,
+      count(*) filter (where answered and level = 'medium') as medium,
+      count(*) filter (where answered and level = 'high') as high,
+      sum(credits_micro) filter (where level = 'low') as low_charged,
+      sum(credits_micro) filter (where level = 'medium') as medium_charged,
+      sum(credits_micro) filter (where level = 'high') as high_charged
+    from settled group by 1, 2, 3
   ), used as (
     insert into usage as old (workspace_id, unit, start, key_id, requests, failed_requests,
-      input_tokens, output_tokens, cached_tokens, credits_micro)
-    select workspace_id, x.unit, date_trunc(x.unit, created_at, 'UTC'), key_id,
-      count(*) filter (where answered), count(*) filter (where not answered),
-      coalesce(sum(input_tokens) filter (where answered), 0), coalesce(sum(output_tokens) filter (where answered), 0),
-      coalesce(sum(cached_tokens) filter (where answered), 0), sum(credits_micro)
-    from settled, unnest(array['minute', 'hour', 'day']) as x (unit)
+      input_tokens, output_tokens, cached_tokens, credits_micro, level_requests, level_credits_micro)
+    select workspace_id, x.unit, date_trunc(x.unit, start, 'UTC'), key_id, sum(answers), sum(failures),
+      coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cached), 0), sum(charged),
+      array[sum(low), sum(medium), sum(high)],
+      array[coalesce(sum(low_charged), 0), coalesce(sum(medium_charged), 0), coalesce(sum(high_charged), 0)]
+    from of_minute, unnest(array['minute', 'hour', 'day']) as x (unit)
     group by 1, 2, 3, 4
     on conflict (workspace_id, unit, start, key_id) do update set
       requests = old.requests + excluded.requests, failed_requests = old.failed_requests + excluded.failed_requests,
       input_tokens = old.input_tokens + excluded.input_tokens,
       output_tokens = old.output_tokens + excluded.output_tokens,
       cached_tokens = old.cached_tokens + excluded.cached_tokens,
-      credits_micro = old.credits_micro + excluded.credits_micro
+      credits_micro = old.credits_micro + excluded.credits_micro,
+      level_requests = sum_by_place(old.level_requests, excluded.level_requests),
+      level_credits_micro = sum_by_place(old.level_credits_micro, excluded.level_credits_micro)
   ), used_by_subject as (
     insert into usage_subjects as old (workspace_id, unit, start, subject, requests, failed_requests,
       input_tokens, output_tokens, cached_tokens, credits_micro)

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { PerformancePointSchema, PerformanceSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js";
+import { Effort, MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js";
 import { openWithGenerations, START } from "../../helpers/generations.ts";
 
 const at = (ms: number) => timestampFromDate(new Date(ms));
@@ -42,6 +42,37 @@ test("computes latencies and failures from the requests of each interval", async
   assert.deepEqual(ofKey.total, expected(own.filter((i) => i % 10 === 1)));
   const none = await usage.getPerformance({ ...period, interval: MetricsInterval.DAY, keyId: "key_none" });
   assert.deepEqual(none.series, []);
+});
+
+test("adds up the levels of each interval, as far as they were counted", async (t) => {
+  const { usage, pool } = await openWithGenerations(t, 200);
+  const add = (unit: string, minute: number, key: string, requests: string | null, credits: string | null) =>
+    pool.query("insert into usage values ('ws_1', $1, $2, $3, 9, 1, 10, 20, 5, 9000000, $4, $5)", [
+      ...[unit, new Date(START + minute * 60_000), key, requests, credits],
+    ]);
+  await add("minute", 0, "key_1", "{3,0,1}", "{1500000,0,250000}");
+  await add("minute", 0, "key_2", "{1,0,0}", "{1,0,7}");
+  await add("minute", 0, "key_3", null, null);
+  await add("minute", 1, "key_1", "{0,2,0}", "{0,0,1}");
+  await add("minute", 2, "key_1", "{9,9,9}", "{9,9,9}");
+  await add("hour", 0, "key_1", "{8,8,8}", "{8,8,8}");
+  await pool.query(
+    "insert into usage select 'ws_2', 'minute', start, 'key_8', 1, 1, 1, 1, 1, 1, '{5,5,5}', '{5,5,5}' " +
+      "from usage where unit = 'minute' and key_id = 'key_3'",
+  );
+  const period = { workspace: "one", startTime: at(START), endTime: at(START + 120_000) };
+  const ask = async (keyId = "") => {
+    const { total, series } = await usage.getPerformance({ ...period, keyId, interval: MetricsInterval.MINUTE });
+    const words = (levels = total?.levels) =>
+      levels?.map(({ level, requests, credits }) => `${Effort[level]} ${requests} ${credits}`);
+    return [words(), ...series.map(({ performance }) => words(performance?.levels))];
+  };
+  assert.deepEqual(await ask(), [
+    ["LOW 4 1.500001", "MEDIUM 2 0", "HIGH 1 0.250008"],
+    ["LOW 4 1.500001", "HIGH 1 0.250007"],
+    ["MEDIUM 2 0", "HIGH 0 0.000001"],
+  ]);
+  assert.deepEqual((await ask("key_2"))[0], ["LOW 1 0.000001", "HIGH 0 0.000007"]);
 });
 
 test("refuses a period that is empty, too long or split into too many intervals", async (t) => {

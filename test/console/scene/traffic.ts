@@ -3,8 +3,10 @@ import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type {
   GetPerformanceResponseSchema,
   GetUsageResponseSchema,
+  LevelUsageSchema,
   ListTopKeysResponseSchema,
 } from "../../../gen/chorus/admin/v1/usage_pb.js";
+import { Effort } from "../../../gen/chorus/v1/generation_pb.js";
 import { DAY, HOUR, NOW, noise } from "./clock.ts";
 
 /** Request of a page, as JSON. */
@@ -60,7 +62,7 @@ export function usage(request: Request, part = 1): MessageInitShape<typeof GetUs
 
 /** Latencies and failures that depend on the time only. */
 export function performance(request: Request): MessageInitShape<typeof GetPerformanceResponseSchema> {
-  const { starts } = stepsOf(request);
+  const { starts, step, end } = stepsOf(request);
   const failures = [
     { code: "upstream_failed", requests: 61n },
     { code: "timed_out", requests: 22n },
@@ -73,9 +75,24 @@ export function performance(request: Request): MessageInitShape<typeof GetPerfor
       performance: {
         latencyP50Ms: Math.round(700 + 260 * noise(at / HOUR)),
         latencyP95Ms: Math.round(2900 + 2100 * noise(at / HOUR + 5)),
+        levels: levelsOf(Math.round(loadAt(at, step, end) * (step / HOUR) * 1300)),
       },
     })),
   };
+}
+
+/** Few requests need a high level, but they take most of the credit. */
+function levelsOf(requests: number): MessageInitShape<typeof LevelUsageSchema>[] {
+  const shares = [
+    [Effort.LOW, 0.7, 0.2],
+    [Effort.MEDIUM, 0.2, 0.3],
+    [Effort.HIGH, 0.1, 0.5],
+  ] as const;
+  return shares.map(([level, share, ofCredits]) => ({
+    level,
+    requests: BigInt(Math.round(requests * share)),
+    credits: (requests * 0.00271 * ofCredits).toFixed(6),
+  }));
 }
 
 const NAMES = ["Checkout assistant", "support-bot (production)", "Nightly summaries", "staging", "console"];

@@ -5,7 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { CapFigure, MetricsGroupBy, MetricsInterval, MetricsResponse, MetricsTotals, QuotasResponse } from "../../v1/generation_pb.js";
+import type { CapFigure, Effort, MetricsGroupBy, MetricsInterval, MetricsResponse, MetricsTotals, QuotasResponse } from "../../v1/generation_pb.js";
 
 /**
  * Describes the file chorus/admin/v1/usage.proto.
@@ -273,7 +273,41 @@ export declare type FailureCount = Message<"chorus.admin.v1.FailureCount"> & {
 export declare const FailureCountSchema: GenMessage<FailureCount>;
 
 /**
- * Latency and failures of the requests that were admitted in a period.
+ * Use of one level.
+ *
+ * @generated from message chorus.admin.v1.LevelUsage
+ */
+export declare type LevelUsage = Message<"chorus.admin.v1.LevelUsage"> & {
+  /**
+   * The level that was applied: low, medium or high.
+   *
+   * @generated from field: chorus.v1.Effort level = 1;
+   */
+  level: Effort;
+
+  /**
+   * Number of answers.
+   *
+   * @generated from field: int64 requests = 2;
+   */
+  requests: bigint;
+
+  /**
+   * Credits charged, as a decimal number.
+   *
+   * @generated from field: string credits = 3;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.LevelUsage.
+ * Use `create(LevelUsageSchema)` to create a new message.
+ */
+export declare const LevelUsageSchema: GenMessage<LevelUsage>;
+
+/**
+ * Latency, failures and levels of the requests that were admitted in a period.
  *
  * @generated from message chorus.admin.v1.Performance
  */
@@ -299,6 +333,14 @@ export declare type Performance = Message<"chorus.admin.v1.Performance"> & {
    * @generated from field: repeated chorus.admin.v1.FailureCount failures = 3;
    */
   failures: FailureCount[];
+
+  /**
+   * Answers and credits of the levels that were used, low first. Levels of requests from before they were
+   * counted are missing.
+   *
+   * @generated from field: repeated chorus.admin.v1.LevelUsage levels = 4;
+   */
+  levels: LevelUsage[];
 };
 
 /**
