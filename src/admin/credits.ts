@@ -14,11 +14,11 @@ import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { overloaded, type Pool, type Query } from "../store/pool.ts";
+import { listLedger } from "./ledger.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText, parseAmount } from "./shared/amount.ts";
 import { type Actor, record } from "./shared/audit.ts";
-import { checkLabel, readTimestamp } from "./shared/fields.ts";
-import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
+import { checkLabel } from "./shared/fields.ts";
 import { findWorkspace, spendLimitMessages } from "./workspaces/workspace.ts";
 
 type CreditAdmin = Admin<typeof CreditService>;
@@ -116,63 +116,6 @@ export async function bookCredit(
   return {
     booking: { kind: numberOf(LedgerEntryKindSchema, kind), reference, amount: amountText(amount), at, bookedBefore },
     balance: { granted: amountText(granted), purchased: amountText(purchased), held: amountText(held) },
-  };
-}
-
-/** A movement of credit, with the change of each part of the balance. Amounts are in millionths of a credit. */
-interface LedgerRow {
-  id: bigint;
-  at: Date;
-  micros: bigint;
-  kind: string;
-  reference: string;
-  granted: bigint;
-  purchased: bigint;
-  held: bigint;
-  /** Granted and purchased credit after the movement. */
-  balance: bigint;
-}
-
-/** Lists movements in pages, newest first. */
-function listLedger(pool: Pool): CreditAdmin["listLedger"] {
-  return async ({ workspace, pageSize, pageToken, chargesOnly, startTime, endTime }, actor) => {
-    const [from, to] = [readTimestamp("from", startTime), readTimestamp("to", endTime)];
-    const size = sizeOfPage(pageSize);
-    const [micros, last] = readPageToken(pageToken, /^(\d{1,16}) (\d{1,18})$/) ?? [];
-    const { id } = await findWorkspace(pool.query, actor, workspace);
-    const found = await pool.query<LedgerRow>(
-      // The balance after an entry is the present balance without the changes that are newer than the entry.
-      `with page as (
-         select * from ledger
-         where workspace_id = $1 and ($2::timestamptz is null or (at <= $2 and (at, id) < ($2, $3)))
-           and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
-           and not ($4 and kind in ('hold', 'release'))
-         order by at desc, id desc limit $5
-       ), newest as (select at, id from page order by at desc, id desc limit 1)
-       select id, at, kind, reference, granted_micro as granted, purchased_micro as purchased, held_micro as held,
-         ${microsOf("at")} as micros,
-         ((select granted_micro + purchased_micro from accounts where workspace_id = $1)
-           - coalesce((select sum(newer.granted_micro + newer.purchased_micro) from ledger newer, newest
-               where newer.workspace_id = $1 and newer.at >= newest.at
-                 and (newer.at, newer.id) > (newest.at, newest.id)), 0)
-           - coalesce(sum(granted_micro + purchased_micro)
-               over (order by at desc, id desc rows between unbounded preceding and 1 preceding), 0))::bigint as balance
-       from page
-       order by at desc, id desc`,
-      [id, timeOf(micros), last ?? null, chargesOnly, size + 1, from ?? null, to ?? null],
-    );
-    const { rows, nextPageToken } = pageOf(found, size, (row) => `${row.micros} ${row.id}`);
-    const entries = rows.map(({ id, at, kind, reference, granted, purchased, held, balance }) => ({
-      id: `${id}`,
-      at: timestampFromDate(at),
-      kind: numberOf(LedgerEntryKindSchema, kind),
-      reference,
-      granted: amountText(granted),
-      purchased: amountText(purchased),
-      held: amountText(held),
-      balance: amountText(balance),
-    }));
-    return { entries, nextPageToken };
   };
 }
 

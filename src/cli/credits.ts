@@ -13,7 +13,7 @@ import {
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { limitOf, OWN_WORKSPACE, readPages, show, wantsJson } from "./command.ts";
+import { enumOf, limitOf, OWN_WORKSPACE, readPages, repeated, show, wantsJson } from "./command.ts";
 import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
 
 type BookingRequest = Record<"workspace" | "amount" | "reference", string>;
@@ -56,6 +56,12 @@ function addBooking<D extends DescMessage>(
     });
 }
 
+interface LedgerOptions {
+  limit: string;
+  chargesOnly?: boolean;
+  kind?: string[];
+}
+
 function addLedger(credits: Command): void {
   credits
     .command("ledger")
@@ -63,10 +69,12 @@ function addLedger(credits: Command): void {
     .argument("[workspace]", OWN_WORKSPACE)
     .option("--limit <n>", "most movements to list", "100")
     .option("--charges-only", "omit holds and releases, which do not change the balance")
-    .action(async (workspace = "", options: { limit: string; chargesOnly?: boolean }, command: Command) => {
+    .option("--kind <kind>", "list this kind only: grant, purchase, adjustment or settlement; repeatable", repeated)
+    .action(async (workspace = "", options: LedgerOptions, command: Command) => {
       const limit = limitOf(options.limit);
+      const kinds = (options.kind ?? []).map((kind) => enumOf("--kind", LedgerEntryKindSchema, kind));
       const client = await operatorClient(CreditService, command);
-      const of = { workspace, chargesOnly: options.chargesOnly ?? false };
+      const of = { workspace, chargesOnly: options.chargesOnly ?? false, kinds };
       const read = (page: object) => client.listLedger({ ...of, ...page });
       const { entries, hasMore } = await readPages("entries", read, limit);
       if (wantsJson(command)) {

@@ -87,6 +87,10 @@ describe("the command line covers all operator and owner actions", () => {
     await wrong(["credits", "grant", acme, "1e9", "--reference", "r"], /^chorus: amount must be a decimal number/);
     await wrong(["credits", "grant", "nobody", "1", "--reference", "r"], /^chorus: There is no workspace "nobody"/);
     await wrong(["credits", "grant", acme, "1"], /required option '--reference/);
+    const bookings = await json(`credits ledger ${acme} --kind grant --kind adjustment`);
+    const kinds = new Set((bookings.entries as { kind: string }[]).map(({ kind }) => kind));
+    assert.deepEqual([...kinds].sort(), ["adjustment", "grant"]);
+    await wrong(["credits", "ledger", acme, "--kind", "fee"], /--kind must be one of/);
     await wrong(["credits", "ledger", acme, "--limit", "0"], /--limit must be/);
   });
 

@@ -64,6 +64,12 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
   const movements = (await downloaded(statement)).slice(1).split("\r\n");
   assert.equal(movements[0], "time,movement,reference,granted,purchased,balance");
   assert.match(movements[1] ?? "", /^\d{4}-\S+Z,settlement,req_\w+,-0\.\d+,0,\d+\.\d+$/);
+  await page.getByRole("combobox", { name: "Movements" }).selectOption("Grants");
+  await page.getByRole("cell", { name: "settlement" }).first().waitFor({ state: "detached" });
+  const grants = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Statement as CSV" }).click();
+  const [, ...rows] = (await downloaded(grants)).split("\r\n").filter((line) => line !== "");
+  assert.deepEqual([...new Set(rows.map((line) => line.split(",")[1]))], ["grant"]);
 
   await visit(page, "Overview");
   const requests = page.locator("figure", { has: page.getByRole("heading", { name: "Requests" }) });

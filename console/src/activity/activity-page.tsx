@@ -1,6 +1,7 @@
 import { X } from "lucide";
 import { useState } from "preact/hooks";
 import { ExportButton } from "../parts/export-button.tsx";
+import { FilterChoice } from "../parts/filter-choice.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -54,8 +55,13 @@ export function ActivityPage() {
         <KeyFilter keyId={filter.keyId} keyName={keyName} />
         {filter.user && <Chip label="User" text={filter.user} remove={() => narrow({ user: undefined })} />}
         {filter.tag && <Chip label="Tag" text={filter.tag} remove={() => narrow({ tag: undefined })} />}
-        <Choice label="Outcome" value={filter.outcome} options={OUTCOMES} change={(outcome) => narrow({ outcome })} />
-        <Choice label="Level" value={filter.level} options={LEVELS} change={(level) => narrow({ level })} />
+        <FilterChoice
+          label="Outcome"
+          value={filter.outcome}
+          options={OUTCOMES}
+          change={(outcome) => narrow({ outcome })}
+        />
+        <FilterChoice label="Level" value={filter.level} options={LEVELS} change={(level) => narrow({ level })} />
       </div>
       <GenerationList
         key={JSON.stringify([period.key, { ...filter, period: undefined }])}
@@ -76,24 +82,5 @@ function Chip({ label, text, remove }: { label: string; text: string; remove: ()
         <Icon of={X} />
       </button>
     </span>
-  );
-}
-
-interface ChoiceProps {
-  label: string;
-  value: string;
-  options: readonly (readonly [value: string, label: string])[];
-  change: (value: string) => void;
-}
-
-function Choice({ label, value, options, change }: ChoiceProps) {
-  return (
-    <select aria-label={label} value={value} onChange={(event) => change(event.currentTarget.value)}>
-      {options.map(([option, text]) => (
-        <option key={option} value={option}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -12,7 +12,7 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
     change("Granted", ({ granted }) => granted),
     change("Purchased", ({ purchased }) => purchased),
     ...(holds ? [change("Held", ({ held }) => held)] : []),
-    { title: "Balance", figure: true, cell: ({ balance }) => columnAmount(balance, 6) },
+    { title: "Balance", figure: true, cell: ({ balance }) => (balance ? columnAmount(balance, 6) : "–") },
   ];
   return <DataTable label="Movements" columns={columns} rows={entries} keyOf={({ id }) => id} />;
 }

@@ -2,23 +2,23 @@ import { LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.j
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { day, iso } from "../format.ts";
-import { boundsOf, type Period } from "../parts/period.tsx";
 import { credits } from "../rpc.ts";
 import { saveCsv } from "../save.ts";
+import { type LedgerFilter, requestOf } from "./filter.ts";
 
 /**
- * Saves the grants, purchases and charges of a period as a CSV file, newest first.
+ * Saves the bookings and charges that match a filter as a CSV file, newest first, without holds and releases.
  * @returns a sentence about the result
  */
-export async function saveStatement(period: Period, progress: Progress, signal: AbortSignal): Promise<string> {
+export async function saveStatement(of: LedgerFilter, progress: Progress, signal: AbortSignal): Promise<string> {
   const { rows, isCut } = await allPages(async (pageToken) => {
     const { entries, nextPageToken } = await credits.listLedger(
-      { ...boundsOf(period), chargesOnly: true, pageSize: 1000, pageToken },
+      { ...requestOf(of), chargesOnly: true, pageSize: 1000, pageToken },
       { signal },
     );
     return { rows: entries, next: nextPageToken };
   }, progress);
-  saveCsv(`chorus-statement-${day(period.from)}.csv`, [
+  saveCsv(`chorus-statement-${day(of.period.from)}.csv`, [
     ["time", "movement", "reference", "granted", "purchased", "balance"],
     ...rows.map((row) => [
       row.at ? iso(row.at) : "",

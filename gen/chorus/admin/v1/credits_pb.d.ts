@@ -334,7 +334,9 @@ export declare type LedgerEntry = Message<"chorus.admin.v1.LedgerEntry"> & {
   held: string;
 
   /**
-   * Granted and purchased credit of the workspace after the movement.
+   * Granted and purchased credit of the workspace after the movement. Empty, then also on later pages, where more than
+   * 100,000 entries would have to be summed: those from the previous page, or from now, to this one, also those that a
+   * filter leaves out.
    *
    * @generated from field: string balance = 8;
    */
@@ -394,6 +396,14 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
    * @generated from field: google.protobuf.Timestamp end_time = 6 [json_name = "to"];
    */
   endTime?: Timestamp | undefined;
+
+  /**
+   * Kinds of the entries to list: grant, purchase, adjustment, settlement. Empty: all entries. Holds and releases
+   * cannot be chosen: only earlier versions wrote them.
+   *
+   * @generated from field: repeated chorus.admin.v1.LedgerEntryKind kinds = 7;
+   */
+  kinds: LedgerEntryKind[];
 };
 
 /**
