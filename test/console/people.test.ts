@@ -123,7 +123,7 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
       ["Users and tags", "Set a cap for each user"],
       ["Members", "Invite"],
       ["Alerts", "Save"],
-      ["Limits and spend", "Save"],
+      ["Limits and spend", "Set a limit: Spending today"],
     ] as const) {
       await visit(page, name);
       await page.waitForLoadState("networkidle");

@@ -31,8 +31,7 @@ export function FailureNote({ error, title: own, retry }: Props) {
       )}
       {code === "spend_limit_reached" && (
         <p>
-          The owner can change it under{" "}
-          <Link to={pathOf("limits", {}, "spend")}>Limits and spend &rarr; Spend limits</Link>.
+          The owner can change it under <Link to={pathOf("limits", {}, "spend")}>Limits and spend</Link>.
         </p>
       )}
       {code === "insufficient_credit" && (
