@@ -135,7 +135,7 @@ function SignedIn({ session, leave }: { session: Session; leave: () => void }) {
 
 /** Where a text leads: to the run of a request, or to keys. */
 function placesOf(text: string): readonly Place[] {
-  if (/^gen_[0-9a-f]+$/.test(text)) return [[`The request ${text}`, pathOf(`runs/${text}`)]];
+  if (/^(gen|req)_[0-9a-f]+$/.test(text)) return [[`The request ${text}`, pathOf(`runs/${text}`)]];
   if (!can(KeyService.method.listKeys)) return [];
   return [[`Keys that begin with “${text}”`, pathOf("keys", { search: text })]];
 }

@@ -39,6 +39,12 @@ export function go(path: string): void {
   dispatchEvent(new Event(MOVED));
 }
 
+/** Replaces a part of the address of this page, which then is that of another page, and no entry in the history. */
+export function rename(part: string, by: string): void {
+  history.replaceState(null, "", location.href.replace(part, by));
+  dispatchEvent(new Event(MOVED));
+}
+
 /** Changes query parameters of this page. Replaces the history entry, so that going back leads to the previous page. */
 export function narrow(changes: Record<string, string | undefined>): void {
   const url = new URL(location.href);

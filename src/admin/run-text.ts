@@ -66,7 +66,7 @@ export function createRunTextAdmin({ pool, keys, find, flush }: RunTextParts): R
 
 function placeOf(id: string): { began: Date; id: string } {
   const began = timeOfGeneration(id);
-  if (began === undefined) throw invalid("id", "id must be the identifier of a request, such as gen_….");
+  if (began === undefined) throw invalid("id", "id must be the identifier of a generation, such as gen_….");
   return { began: new Date(began), id };
 }
 

@@ -27,6 +27,7 @@ import type { RunningRequest, RunningRequests } from "../runs/running.ts";
 import type { TextKeys } from "../runs/text-keys.ts";
 import { traceMessage } from "../runs/trace-message.ts";
 import type { Pool } from "../store/pool.ts";
+import { generationOf } from "./find-request.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
 import { findText, textForItsKey } from "./run-text.ts";
 import type { Admin } from "./shared/admin.ts";
@@ -135,6 +136,13 @@ function unknown(): Failure {
   return new Failure("unknown_entity", { field: "id", message });
 }
 
+/** The identifier of a generation as it was given, or that of a request. @throws Failure `unknown_entity` */
+async function generationIdOf(parts: RunParts, workspaceId: string, id: string): Promise<string> {
+  const found = id.startsWith("req_") ? await generationOf(parts, workspaceId, id) : id;
+  if (found === undefined) throw unknown();
+  return found;
+}
+
 /**
  * Finds a request for an actor: developers only see those of their own keys.
  * @throws Failure `invalid_request` without an identifier, `unknown_entity`
@@ -153,8 +161,9 @@ export async function findVisible(parts: RunParts, actor: Actor, workspaceId: st
  */
 export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["getRun"] {
   const { query } = parts.pool;
-  return async ({ workspace, id }, actor) => {
+  return async ({ workspace, id: given }, actor) => {
     const { id: workspaceId } = await findWorkspace(query, actor, workspace);
+    const id = await generationIdOf(parts, workspaceId, given);
     const found = await findVisible(parts, actor, workspaceId, id);
     const { modelInput, modelOutput, usd, record, ...row } = found;
     const isOperator = actor.kind === "operator";
@@ -184,9 +193,10 @@ export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["ge
  */
 export async function getGeneration(
   parts: RunParts,
-  { id }: GetGenerationRequest,
+  request: GetGenerationRequest,
   { workspaceId, keyId }: Pick<Caller, "workspaceId" | "keyId">,
 ): Promise<GetGenerationResponse> {
+  const id = await generationIdOf(parts, workspaceId, request.id);
   const row = await findEnded(parts, workspaceId, id);
   if (!row) throw unknown();
   const { textKeys } = parts.runs;

@@ -49,7 +49,7 @@ export function addRuns(program: Command): void {
   runs
     .command("show")
     .description("show the steps, calls of models, votes and costs of one request; an operator sees models and vendors")
-    .argument("<id>", "identifier of the request, such as gen_…")
+    .argument("<id>", "identifier of the generation or the request: gen_… or req_…")
     .argument("[workspace]", OWN_WORKSPACE)
     .option("--text", "show its prompt, drafts and answer instead, where they are kept; needs an owner token")
     .action(async (id: string, workspace = "", options: { text?: true }, command: Command) => {

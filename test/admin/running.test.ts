@@ -44,6 +44,8 @@ test("shows a request while it runs and when it has ended, by any replica", asyn
     assert.equal(run.running, true);
     assert.deepEqual([run.generation?.id, run.generation?.keyName], [listed.id, listed.keyName]);
     assert.ok((run.generation?.latencyMs ?? 0) >= listed.latencyMs);
+    const byRequest = await activity.getRun({ workspace: "default", id: listed.requestId });
+    assert.deepEqual([byRequest.running, byRequest.generation?.id], [true, listed.id]);
     const [step] = run.intelligenceTrace?.steps ?? [];
     assert.deepEqual([step?.kind, step?.durationMs, step?.outcome], [StepKind.ANSWER, undefined, undefined]);
   }
@@ -69,8 +71,10 @@ test("shows no request of another workspace", async ({ service, hanging: _ }) =>
   assert.ok(listed);
   await runCli(["workspaces", "create", "other"], { DATA_DIR: service.dataDir });
   assert.deepEqual((await activity.listRunning({ workspace: "other" })).generations, []);
-  const failure = await rpcFailure(activity.getRun({ workspace: "other", id: listed.id }));
-  assert.equal(failure.code, "NotFound");
+  for (const id of [listed.id, listed.requestId]) {
+    const failure = await rpcFailure(activity.getRun({ workspace: "other", id }));
+    assert.deepEqual([failure.code, failure.detail?.field], ["NotFound", "id"]);
+  }
 });
 
 test("shows a developer the running requests of own keys only", async ({ t }) => {

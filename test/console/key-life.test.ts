@@ -64,6 +64,10 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
   const movements = (await downloaded(statement)).slice(1).split("\r\n");
   assert.equal(movements[0], "time,movement,reference,granted,purchased,balance");
   assert.match(movements[1] ?? "", /^\d{4}-\S+Z,settlement,req_\w+,-0\.\d+,0,\d+\.\d+$/);
+  await page.getByRole("link", { name: /^req_/ }).first().click();
+  await page.waitForURL(/\/console\/runs\/gen_[0-9a-f]{32}$/);
+  await page.getByText("The request", { exact: true }).waitFor();
+  await page.goBack();
   await page.getByRole("combobox", { name: "Movements" }).selectOption("Grants");
   await page.getByRole("cell", { name: "settlement" }).first().waitFor({ state: "detached" });
   const grants = page.waitForEvent("download");

@@ -105,6 +105,13 @@ describe.skipIf(skipReason !== undefined)("the page of a run", () => {
     assert.ok(page.url().endsWith(`/console/runs/${id}`));
   });
 
+  test("is found by the identifier of the request, and has its own address then", async ({ scene }) => {
+    const run = runOf(false);
+    const page = await scene(`/console/runs/req_${"0a".repeat(16)}`, answering(run));
+    await page.waitForURL(`**/console/runs/${run.generation?.id}`);
+    await page.getByText("3 drafts, written into one answer, at level high").waitFor();
+  });
+
   test("offers code that sends a request of the same kind", async ({ scene }) => {
     const run = runOf(false);
     const page = await scene("/console/runs/gen_1", answering(run));

@@ -68,6 +68,15 @@ test("shows how an answer was made, to its workspace, its owner and operators", 
     NAMES,
   );
 
+  // By the identifier of the request.
+  assert.deepEqual(await byOperator(answer.request_id), seen);
+  assert.deepEqual(await byOwner(answer.request_id), own);
+  assert.equal((await service.get(`/v1/generations/${answer.request_id}`)).status, 200);
+  assert.deepEqual(await (await service.get(`/v1/generations/${answer.request_id}`)).json(), run);
+  const rated = await service.post(`/v1/generations/${answer.request_id}/outcome`, { score: 1 });
+  assert.equal(rated.status, 404);
+  assert.equal(JSON.parse(await rated.text()).field, "id");
+
   // Another replica, over each protocol; and what was not asked to be traced.
   const plain = await ask({ prompt: QUESTION, effort: "low" });
   const other = await panel.start();

@@ -8,7 +8,7 @@ import { Empty } from "../parts/empty.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
-import { narrow } from "../route.ts";
+import { go, narrow, pathOf } from "../route.ts";
 import { type Filter, type Found, find } from "./find.ts";
 import { FindRun } from "./find-run.tsx";
 import { GenerationDrawer } from "./generation-drawer.tsx";
@@ -40,7 +40,7 @@ export function GenerationList({ filter, opened, onFound }: Props) {
   return (
     <div class="pending" aria-busy={busy && !isLive}>
       <div class="toolbar">
-        <FindRun />
+        <FindRun open={(id) => go(pathOf(`runs/${id}`))} />
         <button type="button" class="small" disabled={busy} onClick={() => load(NOTHING)}>
           <Icon of={RefreshCw} />
           Refresh

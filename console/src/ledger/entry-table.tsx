@@ -1,20 +1,31 @@
+import { ActivityService } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { type LedgerEntry, LedgerEntryKind, LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { columnAmount, timeText } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
+import { Link } from "../parts/link.tsx";
+import { pathOf } from "../route.ts";
+import { can } from "../session/session.ts";
 
 /** A table of movements. @param holds whether to show the column of held credit */
 export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]; holds: boolean }) {
   const columns: Column<LedgerEntry>[] = [
     { title: "Time", cell: ({ at }) => timeText(at) },
     { title: "Movement", cell: ({ kind }) => <Kind of={kind} /> },
-    { title: "Reference", cell: ({ reference }) => <code class="soft">{reference}</code> },
+    { title: "Reference", cell: (entry) => <Reference of={entry} /> },
     change("Granted", ({ granted }) => granted),
     change("Purchased", ({ purchased }) => purchased),
     ...(holds ? [change("Held", ({ held }) => held)] : []),
     { title: "Balance", figure: true, cell: ({ balance }) => (balance ? columnAmount(balance, 6) : "–") },
   ];
   return <DataTable label="Movements" columns={columns} rows={entries} keyOf={({ id }) => id} />;
+}
+
+/** The reference of a booking, or the request, which leads to its run. */
+function Reference({ of: { kind, reference } }: { of: LedgerEntry }) {
+  const text = <code class="soft">{reference}</code>;
+  const isShown = kind === LedgerEntryKind.SETTLEMENT && can(ActivityService.method.getRun);
+  return isShown ? <Link to={pathOf(`runs/${reference}`)}>{text}</Link> : text;
 }
 
 function Kind({ of: kind }: { of: LedgerEntryKind }) {

@@ -1,6 +1,7 @@
 import type { Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
+import { FindRun } from "../activity/find-run.tsx";
 import { End } from "../activity/generation-table.tsx";
 import { columnAmount, duration, timeText } from "../format.ts";
 import { useLoad } from "../load.ts";
@@ -26,7 +27,7 @@ export function WorkspaceRequests({ workspace, period }: { workspace: string; pe
   );
   const runOf = (id: string) => addressOf(`runs/${id}`, { workspace });
   return (
-    <Card title="Requests" flush actions={<FindRequest open={(id) => go(runOf(id))} />}>
+    <Card title="Requests" flush actions={<FindRun open={(id) => go(runOf(id))} />}>
       <Pending of={list} what="requests" skeleton={<Skeleton tall="16rem" />}>
         {({ generations, nextPageToken }) => (
           <>
@@ -52,26 +53,4 @@ function columnsOf(runOf: (id: string) => string): Column<Generation>[] {
     { title: "Latency", class: "half", figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
     { title: "Outcome", cell: (row) => <End row={row} /> },
   ];
-}
-
-function FindRequest({ open }: { open: (id: string) => void }) {
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        const id = new FormData(event.currentTarget).get("id");
-        if (typeof id === "string") open(id.trim());
-      }}
-    >
-      <input
-        type="search"
-        name="id"
-        aria-label="Open a request by its identifier"
-        placeholder="Open gen_…"
-        pattern="\s*gen_[0-9a-z]+\s*"
-        title="The identifier of the answer, which the log has as generation_id"
-        required
-      />
-    </form>
-  );
 }

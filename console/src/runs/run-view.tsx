@@ -13,6 +13,7 @@ import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { stepOf } from "../playground/steps.ts";
+import { rename } from "../route.ts";
 import { CallTable } from "./call-table.tsx";
 import { planName, scaleOf } from "./plan.ts";
 import { PlanDrawing } from "./plan-drawing.tsx";
@@ -21,7 +22,7 @@ import { RunTextCard } from "./run-text.tsx";
 import { useElapsed } from "./use-elapsed.ts";
 
 interface Props {
-  /** Identifier of the generation. */
+  /** Identifier of the generation, or of the request, which is replaced in the address. */
   id: string;
   load: (signal: AbortSignal) => Promise<Run>;
   /** The page that lists requests. */
@@ -36,7 +37,11 @@ const LIVE_MS = 500;
 export function RunView({ id, load, back, isOperator = false }: Props) {
   const [isRunning, setIsRunning] = useState(false);
   const run = useLoad(load, id, isRunning ? LIVE_MS : 0);
+  const found = run.data?.generation?.id;
   useEffect(() => setIsRunning(run.data?.running ?? false), [run.data]);
+  useEffect(() => {
+    if (found && id.startsWith("req_")) rename(id, found);
+  }, [found]);
   return (
     <>
       <PageHead title="Run" lead="How one request was answered.">

@@ -1056,7 +1056,7 @@ export declare const RecordOutcomeResponseSchema: GenMessage<RecordOutcomeRespon
  */
 export declare type GetGenerationRequest = Message$1<"chorus.v1.GetGenerationRequest"> & {
   /**
-   * Identifier of the generation, prefix `gen_`.
+   * Identifier of the generation, prefix `gen_`, or of the request, prefix `req_`.
    *
    * @generated from field: string id = 1;
    */

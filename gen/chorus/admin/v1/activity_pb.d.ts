@@ -362,7 +362,7 @@ export declare type GetRunRequest = Message<"chorus.admin.v1.GetRunRequest"> & {
   workspace: string;
 
   /**
-   * Identifier of the generation, prefix `gen_`. Required.
+   * Identifier of the generation, prefix `gen_`, or of the request, prefix `req_`. Required.
    *
    * @generated from field: string id = 2;
    */
