@@ -167,6 +167,7 @@ test("every environment variable is documented with its default", async () => {
     "config.ts",
     "data-dir.ts",
     "learning.ts",
+    "mail.ts",
     "models.ts",
     "oidc.ts",
     "runs.ts",

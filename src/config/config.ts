@@ -5,12 +5,13 @@ import { ConfigError, type Env } from "./config-error.ts";
 import { dataDirOf } from "./data-dir.ts";
 import { readWithFiles } from "./file-variables.ts";
 import { readLearning } from "./learning.ts";
+import { readMail } from "./mail.ts";
 import { readOidc } from "./oidc.ts";
 import { bodyBudgetBytes, connectionLimits, type Resources, readResources } from "./resources.ts";
 import { readRuns } from "./runs.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTracing } from "./tracing.ts";
-import { figures, integer, milliseconds, oneOf } from "./values.ts";
+import { figures, hostNames, integer, milliseconds, oneOf } from "./values.ts";
 
 export { ConfigError } from "./config-error.ts";
 
@@ -74,6 +75,8 @@ function readProcess(env: Env) {
     webhookHosts: hostNames(env, "CHORUS_WEBHOOK_HOSTS"),
     /** Name servers for the names of webhooks, as addresses with or without a port. Empty: those of the machine. */
     webhookDnsServers: nameServers(env, "CHORUS_WEBHOOK_DNS_SERVERS"),
+    /** Undefined: alerts cannot be sent by e-mail. */
+    mail: readMail(env),
     logLevel: oneOf(env, "LOG_LEVEL", ["info", "trace", "debug", "warn", "error", "silent"]),
     /** Undefined: no OpenTelemetry traces are recorded. */
     tracing: readTracing(env),
@@ -133,19 +136,6 @@ function usdPerCredit(env: Env): number | undefined {
   if (usd > 0 && usd <= 1_000_000) return usd;
   const expected = "CHORUS_USD_PER_CREDIT must be what a credit is sold for in US dollars, above 0 and at most 1000000";
   throw new ConfigError(`${expected}, but is "${text}". Correct it or unset it.`);
-}
-
-/** Reads host names, separated by commas. */
-function hostNames(env: Env, name: string): string[] {
-  const names = (env[name] ?? "").split(",").map((part) => part.trim().toLowerCase());
-  const wrong = names.find((part) => !/^(\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/.test(part));
-  if (wrong !== undefined) {
-    throw new ConfigError(
-      `${name} must be host names separated by commas, such as "chorus.example.com,.svc.example.com", but has ` +
-        `"${wrong}". Leave out schemes and ports.`,
-    );
-  }
-  return names.filter((part) => part !== "");
 }
 
 /** Reads addresses of name servers, separated by commas. */

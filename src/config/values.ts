@@ -46,3 +46,16 @@ export function oneOf<W extends string>(env: Env, name: string, words: readonly 
   if (word === undefined) throw new ConfigError(`${name} must be one of ${words.join(", ")}. Correct it or unset it.`);
   return word;
 }
+
+/** Reads host names, separated by commas, in lower case. A leading dot stands for all names below. */
+export function hostNames(env: Env, name: string): string[] {
+  const names = (env[name] ?? "").split(",").map((part) => part.trim().toLowerCase());
+  const wrong = names.find((part) => !/^(\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/.test(part));
+  if (wrong !== undefined) {
+    throw new ConfigError(
+      `${name} must be host names separated by commas, such as "chorus.example.com,.svc.example.com", but has ` +
+        `"${wrong}". Leave out schemes and ports.`,
+    );
+  }
+  return names.filter((part) => part !== "");
+}

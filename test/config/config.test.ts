@@ -63,6 +63,7 @@ test("returns the documented defaults for an empty environment", () => {
       alerts: { compareMs: 15_000, retryMs: 5_000 },
       webhookDnsServers: [],
       webhookHosts: [],
+      mail: undefined,
       search: undefined,
       learning: { from: "off", referee: undefined },
       levels: { medium: 0.22, high: 0.6 },
@@ -324,6 +325,44 @@ test("reads the name servers for webhooks", () => {
   for (const wrong of ["dns.example.com", "10.0.0", "https://10.0.0.2"]) {
     assert.throws(() => read(wrong), /^ConfigError: CHORUS_WEBHOOK_DNS_SERVERS must be IP addresses of name servers/);
   }
+});
+
+test("reads the mail server, and never quotes its address, which may have a password", () => {
+  const from = { CHORUS_MAIL_FROM: "chorus@example.com" };
+  const read = (CHORUS_SMTP_URL: string, more = {}) => envToConfig({ ...from, CHORUS_SMTP_URL, ...more }).mail;
+  assert.deepEqual(
+    read("smtps://ann%40example.com:p%40ss@mail.example.com", { CHORUS_MAIL_DOMAINS: "Example.com,.b" }),
+    {
+      ...{ host: "mail.example.com", port: 465, secure: true, from: "chorus@example.com" },
+      ...{ login: { user: "ann@example.com", password: "p@ss" }, domains: ["example.com", ".b"] },
+    },
+  );
+  const plain = { secure: false, login: undefined, from: "chorus@example.com", domains: [] };
+  assert.deepEqual(read("smtp://mail"), { host: "mail", port: 587, ...plain });
+  assert.deepEqual(read("smtp://[fd00::2]:25/"), { host: "fd00::2", port: 25, ...plain });
+  assert.equal(envToConfig({ CHORUS_SMTP_URL: "" }).mail, undefined);
+  const wrong = [
+    "mail.example.com",
+    "smtp:",
+    "http://mail",
+    "smtp://ann@mail",
+    "smtp://:s3cret@mail",
+    "smtp://mail/s3cret",
+  ];
+  for (const CHORUS_SMTP_URL of [...wrong, "smtp://ann:s3cret%@mail", "smtp://ann:s3cret@mail:99999", "smtp://ma il"]) {
+    refused({ ...from, CHORUS_SMTP_URL }, "CHORUS_SMTP_URL must be the address of a mail server");
+    assert.throws(
+      () => read(CHORUS_SMTP_URL),
+      (error: Error) => !error.message.includes("s3cret"),
+    );
+  }
+  refused({ CHORUS_SMTP_URL: "smtp://mail" }, "CHORUS_MAIL_FROM must be the e-mail address");
+  for (const address of ["chorus", "Chorus <a@b>", "a@b\r\nBcc: c@d"])
+    refused(
+      { CHORUS_SMTP_URL: "smtp://mail", CHORUS_MAIL_FROM: address },
+      "CHORUS_MAIL_FROM must be the e-mail address",
+    );
+  refused(from, "CHORUS_MAIL_FROM needs CHORUS_SMTP_URL");
 });
 
 test("divides memory, connections and calls among the workers, and gives each the least that it needs", () => {
