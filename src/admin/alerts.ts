@@ -9,6 +9,7 @@ import {
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
 import { numberOf, readEnum } from "../contract/json-names.ts";
+import { isMailTarget } from "../contract/mail-address.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
@@ -19,8 +20,9 @@ import { findWorkspace } from "./workspaces/workspace.ts";
 
 type AlertAdmin = Admin<typeof AlertService>;
 
-/** A row of `alert_rules`: a webhook and its thresholds. Null thresholds raise no alert. */
+/** A row of `alert_rules`: where alerts are sent, and their thresholds. Null thresholds raise no alert. */
 interface RuleRow {
+  /** Address of a webhook, or `mailto:` with addresses. */
   url: string;
   /** In millionths of a credit. */
   credit_below_micro: bigint | null;
@@ -37,7 +39,7 @@ const MAX_CAP_LIMITS = 32;
 const CAP_LIMIT =
   /^(key|user|tag\.[a-z0-9_.-]{1,32}):(credits|requests|(in|out)put_tokens)_(per_day|per_week|per_month|total)$/;
 
-/** Throws Failure `invalid_request` with the field, for an address that a webhook may not have. */
+/** Throws Failure `invalid_request` with the field, for an address to which no alerts are sent. */
 type CheckUrl = (field: string, url: string) => void;
 
 /**
@@ -73,6 +75,8 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
     if (!alerts) throw invalid("alerts", "alerts must have a webhook and at least one threshold.");
     const rule = readRule(alerts);
     checkUrl("alerts.webhook_url", rule.url);
+    const isMail = isMailTarget(rule.url);
+    if (isMail && newSecret) throw invalid("new_secret", "E-mail is not signed, so it has no secret to renew.");
     const fresh = `whsec_${randomBytes(24).toString("base64")}`;
     return pool.tx(async (query) => {
       const id = await ruleOf(query, actor, workspace);
@@ -90,14 +94,15 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
          returning *`,
         [
           ...[id, rule.url, fresh, rule.credit_below_micro, rule.spend_share, rule.failure_share],
-          ...[rule.cap_share, rule.cap_limits, newSecret, rule.format],
+          ...[rule.cap_share, rule.cap_limits, newSecret || isMail || isMailTarget(before?.url ?? ""), rule.format],
         ],
       );
       // The new thresholds are compared as if for the first time.
       await query("delete from alert_states where workspace_id = $1", [id]);
       if (!isDeepStrictEqual(capsOf(before), capsOf(rule))) await compareCaps(query, id);
       if (!row) throw new Error("no rule was written");
-      const secret = row.secret === fresh ? fresh : "";
+      // Nobody has seen the secret of a rule that sent e-mail.
+      const secret = row.secret === fresh && !isMail ? fresh : "";
       await record(query, actor, id, "alerts.set", { ...alertsOf(row), format: row.format, newSecret: secret !== "" });
       return { alerts: alertsOf(row), secret };
     });
@@ -148,29 +153,42 @@ function checkCapLimits({ cap_limits, cap_share }: RuleRow): void {
   );
 }
 
+/** Time between two tests, in milliseconds. Mails go to people, who may not have asked for them. */
+const TEST_PAUSE_MS = { webhook: 1_000, mail: 60_000 };
+
 function testAlerts(pool: Pool): AlertAdmin["testAlerts"] {
   return async ({ workspace }, actor) => {
-    const id = await ruleOf(pool.query, actor, workspace);
     const event = JSON.stringify({ type: "alert.test", timestamp: new Date().toISOString(), data: {} });
-    const [row] = await pool.query<{ id: string }>(
-      `insert into alert_deliveries (workspace_id, id, event)
-       select workspace_id, $2, $3 from alert_rules where workspace_id = $1 and not exists (
-         select from alert_deliveries where workspace_id = $1 and event like '{"type":"alert.test"%'
-           and created_at > clock_timestamp() - interval '1 second')
-       returning id`,
-      [id, `evt_${randomHex()}`, event],
-    );
-    if (!row) {
-      throw new Failure("unknown_entity", {
-        field: "workspace",
-        message: "No alerts are set, or a test was sent less than a second ago. Set alerts first.",
-      });
-    }
-    return { deliveryId: row.id };
+    return pool.tx(async (query) => {
+      const id = await ruleOf(query, actor, workspace);
+      const [rule] = await query<{ url: string }>("select url from alert_rules where workspace_id = $1 for update", [
+        id,
+      ]);
+      if (!rule)
+        throw new Failure("unknown_entity", { field: "workspace", message: "No alerts are set. Set some first." });
+      const pauseMs = isMailTarget(rule.url) ? TEST_PAUSE_MS.mail : TEST_PAUSE_MS.webhook;
+      const [last] = await query<{ ms: number | null }>(
+        `select (extract(epoch from clock_timestamp() - max(created_at)) * 1000)::float8 as ms
+         from alert_deliveries where workspace_id = $1 and event like '{"type":"alert.test"%'`,
+        [id],
+      );
+      const retryAfterMs = Math.ceil(pauseMs - (last?.ms ?? pauseMs));
+      if (retryAfterMs > 0) {
+        const message = `A test was sent less than ${pauseMs / 1_000} s ago. Wait, then send another one.`;
+        throw new Failure("rate_limited", { message, retryAfterMs });
+      }
+      const deliveryId = `evt_${randomHex()}`;
+      await query("insert into alert_deliveries (workspace_id, id, event) values ($1, $2, $3)", [
+        id,
+        deliveryId,
+        event,
+      ]);
+      return { deliveryId };
+    });
   };
 }
 
-/** An event for a webhook. */
+/** An event that is sent. */
 interface DeliveryRow {
   id: string;
   createdAt: Date;

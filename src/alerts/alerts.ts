@@ -1,7 +1,7 @@
 import { repeat } from "../concurrency/repeat.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
-import type { Attempt, AttemptEnd, Webhooks } from "./webhook.ts";
+import type { Attempt, AttemptEnd, Sender } from "./sender.ts";
 
 /** Longest time between two looks for events to send, in milliseconds. */
 const LOOK_MS = 2_000;
@@ -36,9 +36,9 @@ interface Due extends Attempt {
  * Raises and sends alerts. Of all replicas, one compares, and one sends each event: it takes the event for a minute, so
  * that another one sends it if this one dies. A receiver can therefore get an event twice, with the same identifier.
  * An attempt waits for no other one, and a workspace or host whose attempts are slow leaves room for others.
- * @returns a handle that stops it and closes the webhooks
+ * @returns a handle that stops it and closes the sender
  */
-export function keepAlerts(pool: Pool, webhooks: Webhooks, options: AlertOptions): { stop(): Promise<void> } {
+export function keepAlerts(pool: Pool, sender: Sender, options: AlertOptions): { stop(): Promise<void> } {
   const { compareMs, retryMs, log, onWait } = options;
   const underWay = new Map<Due, Promise<void>>();
   const looking = repeat(() => look().catch(report), LOOK_MS);
@@ -66,7 +66,7 @@ export function keepAlerts(pool: Pool, webhooks: Webhooks, options: AlertOptions
   /** Makes an attempt and writes its end, which makes room for another one. Never rejects. */
   async function attempt(one: Due): Promise<void> {
     try {
-      const end = await webhooks.send(one);
+      const end = await sender.send(one);
       const { workspace_id, id: delivery } = one;
       if ((await writeEnd(pool, one, end, retryMs)) === "failed")
         log.warn({ workspace_id, delivery, reason: end.error }, "gave up the delivery of an alert");
@@ -85,7 +85,7 @@ export function keepAlerts(pool: Pool, webhooks: Webhooks, options: AlertOptions
     async stop() {
       const stopped = looking.stop();
       // Ends the attempts under way, so that a slow receiver does not delay the end of the service.
-      await webhooks.close();
+      await sender.close();
       await stopped;
       await Promise.all(underWay.values());
     },
@@ -96,10 +96,10 @@ export function keepAlerts(pool: Pool, webhooks: Webhooks, options: AlertOptions
 async function writeEnd(
   pool: Pool,
   { workspace_id, id, attempts }: Due,
-  { status, error }: AttemptEnd,
+  { status, error, isDelivered = error === undefined }: AttemptEnd,
   retryMs: number,
 ): Promise<"delivered" | "failed" | "waiting"> {
-  const state = error === undefined ? "delivered" : attempts >= ATTEMPTS ? "failed" : "waiting";
+  const state = isDelivered ? "delivered" : attempts >= ATTEMPTS ? "failed" : "waiting";
   const waitMs = Math.min(MAX_WAIT_MS, retryMs * 4 ** (attempts - 1)) * (0.75 + Math.random() / 2);
   await pool.query(
     `update alert_deliveries

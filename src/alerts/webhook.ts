@@ -4,38 +4,12 @@ import { invalid } from "../contract/failure.ts";
 import { lookupWith, nameError, type Resolve } from "../names/resolve.ts";
 import { Agent, request } from "../names/undici.ts";
 import { isPublicAddress } from "./public-address.ts";
+import type { Sender } from "./sender.ts";
 import { slackMessage } from "./slack.ts";
 
 /** Longest time of an attempt, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 const MAX_URL = 2_000;
-
-export interface Attempt {
-  /** Identifier of the event; the same for each attempt. */
-  id: string;
-  url: string;
-  /** Prefix `whsec_`. */
-  secret: string;
-  /** The event, as JSON. */
-  body: string;
-  /** How the event is written. */
-  format: "event" | "slack";
-}
-
-/** How an attempt ended. The event is delivered if there is no error. */
-export interface AttemptEnd {
-  /** HTTP status of the answer; absent if there was none. */
-  status?: number;
-  error?: string;
-}
-
-export interface Webhooks {
-  /** @throws Failure `invalid_request` with the field for an address that no webhook may have */
-  checkUrl(field: string, url: string): void;
-  /** Sends an event. Never rejects. */
-  send(attempt: Attempt): Promise<AttemptEnd>;
-  close(): Promise<void>;
-}
 
 export interface WebhookOptions {
   /** Names in lower case that may be private, or use HTTP without TLS; a leading dot stands for all names below. */
@@ -51,7 +25,7 @@ export interface WebhookOptions {
  * was resolved, so a name that later leads to a private network does not work either. Redirects are not followed, and
  * answers are not read. The caller bounds the number of attempts at a time.
  */
-export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Webhooks {
+export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Sender {
   const isTrusted = (host: string) => hosts.some((one) => (one.startsWith(".") ? host.endsWith(one) : host === one));
   const resolve = checked(isTrusted, (host) => (hosts.includes(host) ? own(host) : foreign(host)));
   const agent = new Agent({

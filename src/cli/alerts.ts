@@ -10,6 +10,7 @@ import {
   SetAlertsResponseSchema,
 } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { numberOf, wordOf, words } from "../contract/json-names.ts";
+import { isMailTarget } from "../contract/mail-address.ts";
 import { operatorClient } from "./clients.ts";
 import { repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
@@ -34,12 +35,14 @@ interface Thresholds {
 
 /** `chorus alerts`: sets, shows, tests and removes alerts, and lists their deliveries. */
 export function addAlerts(program: Command): void {
-  const alerts = program.command("alerts").description("send alerts to a webhook when figures cross thresholds");
+  const alerts = program
+    .command("alerts")
+    .description("send alerts to a webhook or by e-mail when figures cross thresholds");
   addSet(alerts);
 
   alerts
     .command("show")
-    .description("show the webhook and the thresholds")
+    .description("show where alerts are sent, and the thresholds")
     .argument("[workspace]", WORKSPACE, "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const client = await operatorClient(AlertService, command);
@@ -51,7 +54,7 @@ export function addAlerts(program: Command): void {
 
   alerts
     .command("clear")
-    .description("remove the webhook and the thresholds")
+    .description("remove the address and the thresholds")
     .argument("[workspace]", WORKSPACE, "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       await (await operatorClient(AlertService, command)).clearAlerts({ workspace });
@@ -61,7 +64,7 @@ export function addAlerts(program: Command): void {
 
   alerts
     .command("test")
-    .description("send a test event to the webhook")
+    .description("send a test event; by e-mail once a minute at most")
     .argument("[workspace]", WORKSPACE, "")
     .action(async (workspace: string, _: unknown, command: Command) => {
       const { deliveryId } = await (await operatorClient(AlertService, command)).testAlerts({ workspace });
@@ -97,10 +100,13 @@ export function addAlerts(program: Command): void {
 function addSet(alerts: Command): void {
   alerts
     .command("set")
-    .description("set the webhook and the thresholds; what is not named stays as it is")
+    .description("set the address and the thresholds; what is not named stays as it is")
     .argument("[workspace]", WORKSPACE, "")
-    .option("--url <url>", "address of the webhook; required the first time")
-    .option("--format <format>", "event, for programs, or slack, for a channel of Slack, Mattermost or Discord")
+    .option("--url <url>", "address of the webhook, or mailto:ann@example.com,bob@example.com; required the first time")
+    .option(
+      "--format <format>",
+      "of webhooks: event, for programs, or slack, for a channel of Slack, Mattermost or Discord",
+    )
     .option("--credit-below <credits>", "alert when less credit is left; none: no alert")
     .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8; none: no alert")
     .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails; none: no alert")
@@ -119,10 +125,11 @@ function addSet(alerts: Command): void {
     });
 }
 
-/** The alerts in force with the changes that options name. @throws CliError without a webhook, or for a wrong share */
+/** The alerts in force with the changes that options name. @throws CliError without an address, or for a wrong share */
 function merged(present: Alerts | undefined, given: Thresholds): MessageInitShape<typeof AlertsSchema> {
   const webhookUrl = given.url ?? present?.webhookUrl ?? "";
-  if (webhookUrl === "") throw new CliError("No alerts are set yet, so --url must name the webhook.");
+  if (webhookUrl === "")
+    throw new CliError("No alerts are set yet, so --url must name the webhook or the e-mail addresses.");
   const { creditBelow = present?.creditBelow ?? "" } = given;
   const limits = given.cap?.includes("all") ? [] : (given.cap ?? present?.capLimits ?? []);
   return {
@@ -157,8 +164,8 @@ function share(member: Share, flag: string, text: string | undefined, present: A
 
 function print({ webhookUrl, format, creditBelow, spendShare, failureShare, capShare, capLimits }: Alerts): void {
   const rows = [
-    ["webhook", webhookUrl],
-    ["format", wordOf(AlertFormatSchema, format)],
+    ["address", webhookUrl],
+    ["format", isMailTarget(webhookUrl) ? "e-mail" : wordOf(AlertFormatSchema, format)],
     ["credit below", creditBelow || "none"],
     ["share of a spend limit", `${spendShare ?? "none"}`],
     ["share of failed requests", `${failureShare ?? "none"}`],

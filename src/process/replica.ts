@@ -13,7 +13,9 @@ import { type Admission, createAdmission } from "../admission/lease.ts";
 import { isSettlementRow, PostJournal } from "../admission/post-journal.ts";
 import { postLog } from "../admission/poster.ts";
 import { keepAlerts } from "../alerts/alerts.ts";
-import { createWebhooks, type Webhooks } from "../alerts/webhook.ts";
+import { createMailer } from "../alerts/mail.ts";
+import { createSender, type Sender } from "../alerts/sender.ts";
+import { createWebhooks } from "../alerts/webhook.ts";
 import type { Config } from "../config/config.ts";
 import { createSettingsReader, type Settings } from "../config/settings.ts";
 import { VERSION } from "../contract/version.ts";
@@ -202,12 +204,13 @@ function createServiceParts(context: Context, store: Store, admission: Admission
   return { services, models, probes, offline: models().offline, learning };
 }
 
-function startAlerts({ config, log, telemetry, names, stack }: Context, { maintenance }: Store): Webhooks {
-  const { webhookHosts: hosts, webhookDnsServers } = config;
+function startAlerts({ config, log, telemetry, names, stack }: Context, { maintenance }: Store): Sender {
+  const { webhookHosts: hosts, webhookDnsServers, mail } = config;
   const webhooks = createWebhooks({ hosts, own: names.resolve, foreign: createForeignNames(webhookDnsServers) });
-  const alerts = keepAlerts(maintenance, webhooks, { ...config.alerts, log, onWait: telemetry.alertWait });
+  const sender = createSender(webhooks, createMailer(mail, names.resolve));
+  const alerts = keepAlerts(maintenance, sender, { ...config.alerts, log, onWait: telemetry.alertWait });
   stack.defer(() => alerts.stop());
-  return webhooks;
+  return sender;
 }
 
 /**

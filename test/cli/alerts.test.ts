@@ -47,7 +47,7 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
       '--spend-share must be a number up to 1, such as 0.8, or none, but is "80%".',
     ],
     [["--url", receiver.url, "--format", "teams"], '--format must be event or slack, but is "teams".'],
-    [["--spend-share", "0.8"], "No alerts are set yet, so --url must name the webhook."],
+    [["--spend-share", "0.8"], "No alerts are set yet, so --url must name the webhook or the e-mail addresses."],
   ] as const) {
     const { code, stderr } = await runCli(["alerts", "set", ...args], { DATA_DIR: service.dataDir });
     assert.deepEqual([code, stderr], [1, `chorus: ${message}\n`]);

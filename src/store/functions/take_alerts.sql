@@ -1,7 +1,8 @@
 -- Takes up to `room` due alerts for an attempt, and no other replica takes them for a minute. Workspaces take turns:
 -- the one with the fewest attempts under way is first, of several the one whose last attempt is the oldest. A
--- workspace has at most `per_workspace` attempts under way in a replica, a host `per_host`. `workspaces` and `hosts`
--- are those of the attempts that the replica has under way, one item for each.
+-- workspace has at most `per_workspace` attempts under way in a replica, a host `per_host`; all mails have one host,
+-- that of the mail server. `workspaces` and `hosts` are those of the attempts that the replica has under way, one item
+-- for each.
 --
 -- The rules are locked with the alerts and skipped if they are locked, so that replicas neither wait for each other
 -- nor lock the same rules in different orders.
@@ -15,8 +16,9 @@ language sql as $$
       + row_number() over (partition by d.workspace_id order by d.next_at, d.id) as place
     from alert_deliveries d where d.state = 'waiting' and d.next_at <= now()
   ), own as (
-    select d.*, r.sent_at, lower(coalesce(substring(r.url from '//(\[[^]]*\]|[^/:?#\\]+)'), r.url)) as host
-    from due d join alert_rules r using (workspace_id) where d.place <= per_workspace
+    select d.*, r.sent_at, lower(case when r.url like 'mailto:%' then 'mailto:'
+      else coalesce(substring(r.url from '//(\[[^]]*\]|[^/:?#\\]+)'), r.url) end) as host
+    from due d join alert_rules r using (workspace_id) where d.place <= per_workspace and not mail_pauses(r)
   ), shared as (
     select o.*, cardinality(array_positions(hosts, o.host))
       + row_number() over (partition by o.host order by o.place, o.sent_at nulls first, o.next_at) as host_place

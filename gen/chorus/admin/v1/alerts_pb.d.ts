@@ -12,13 +12,14 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chorus_admin_v1_alerts: GenFile;
 
 /**
- * A webhook and its thresholds. A threshold that is not set raises no alert.
+ * An address and the thresholds of its alerts. A threshold that is not set raises no alert.
  *
  * @generated from message chorus.admin.v1.Alerts
  */
 export declare type Alerts = Message<"chorus.admin.v1.Alerts"> & {
   /**
-   * Address of the webhook.
+   * Address of the webhook, or `mailto:` with one to five e-mail addresses, separated by commas. E-mail needs a mail
+   * server in the configuration of the service.
    *
    * @generated from field: string webhook_url = 1;
    */
@@ -63,7 +64,7 @@ export declare type Alerts = Message<"chorus.admin.v1.Alerts"> & {
   capLimits: string[];
 
   /**
-   * How events are written.
+   * How events are written for a webhook.
    *
    * @generated from field: chorus.admin.v1.AlertFormat format = 7;
    */
@@ -90,14 +91,14 @@ export declare type SetAlertsRequest = Message<"chorus.admin.v1.SetAlertsRequest
   workspace: string;
 
   /**
-   * The alerts. Required, with a webhook and at least one threshold.
+   * The alerts. Required, with an address and at least one threshold.
    *
    * @generated from field: chorus.admin.v1.Alerts alerts = 2;
    */
   alerts?: Alerts | undefined;
 
   /**
-   * Makes a new secret. The first call makes one in any case.
+   * Makes a new secret. The first call with a webhook makes one in any case. Not for e-mail, which is not signed.
    *
    * @generated from field: bool new_secret = 3;
    */
@@ -252,13 +253,13 @@ export declare type TestAlertsResponse = Message<"chorus.admin.v1.TestAlertsResp
 export declare const TestAlertsResponseSchema: GenMessage<TestAlertsResponse>;
 
 /**
- * An event for a webhook.
+ * An event that is sent.
  *
  * @generated from message chorus.admin.v1.AlertDelivery
  */
 export declare type AlertDelivery = Message<"chorus.admin.v1.AlertDelivery"> & {
   /**
-   * Identifier, prefix `evt_`; the header `webhook-id` of each attempt.
+   * Identifier, prefix `evt_`; the header `webhook-id` of each attempt. The `Message-ID` of a mail begins with it.
    *
    * @generated from field: string id = 1;
    */
@@ -272,7 +273,7 @@ export declare type AlertDelivery = Message<"chorus.admin.v1.AlertDelivery"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The body that is sent: the JSON text of an object.
+   * The event as JSON: the text of an object. It is the body for a webhook with `ALERT_FORMAT_EVENT`.
    *
    * @generated from field: string event = 3;
    */
@@ -300,14 +301,14 @@ export declare type AlertDelivery = Message<"chorus.admin.v1.AlertDelivery"> & {
   nextAttemptAt?: Timestamp | undefined;
 
   /**
-   * HTTP status of the last answer. 0: there was none.
+   * Status of the last answer: of HTTP, or the reply code of SMTP. 0: there was none.
    *
    * @generated from field: int32 response_status = 7;
    */
   responseStatus: number;
 
   /**
-   * Why the last attempt failed. Empty: it did not.
+   * Why the last attempt failed, or which recipients the mail server refused. Empty: neither.
    *
    * @generated from field: string error = 8;
    */
@@ -382,7 +383,7 @@ export declare type ListAlertDeliveriesResponse = Message<"chorus.admin.v1.ListA
 export declare const ListAlertDeliveriesResponseSchema: GenMessage<ListAlertDeliveriesResponse>;
 
 /**
- * How events are written.
+ * How events are written for a webhook. Mails have the sentence of `ALERT_FORMAT_SLACK` as plain text.
  *
  * @generated from enum chorus.admin.v1.AlertFormat
  */
@@ -436,7 +437,8 @@ export enum AlertDeliveryState {
   WAITING = 1,
 
   /**
-   * The webhook has answered with a status from 200 to 299.
+   * The webhook has answered with a status from 200 to 299, or the mail server has taken the mail for at least one
+   * recipient.
    *
    * @generated from enum value: ALERT_DELIVERY_STATE_DELIVERED = 2;
    */
@@ -456,7 +458,7 @@ export enum AlertDeliveryState {
 export declare const AlertDeliveryStateSchema: GenEnum<AlertDeliveryState>;
 
 /**
- * Sends alerts to a webhook when figures of a workspace cross thresholds. Every call carries a token as
+ * Sends alerts to a webhook or by e-mail when figures of a workspace cross thresholds. Every call carries a token as
  * `authorization: Bearer <token>`: the owner's, or the operator's. An operator who names no workspace sets the alerts
  * of the operators, which watch every workspace.
  *
@@ -464,7 +466,7 @@ export declare const AlertDeliveryStateSchema: GenEnum<AlertDeliveryState>;
  */
 export declare const AlertService: GenService<{
   /**
-   * Sets the webhook and the thresholds, and replaces those that were set. Thresholds that are crossed already raise an
+   * Sets the address and the thresholds, and replaces those that were set. Thresholds that are crossed already raise an
    * alert, too.
    *
    * @generated from rpc chorus.admin.v1.AlertService.SetAlerts
@@ -475,7 +477,7 @@ export declare const AlertService: GenService<{
     output: typeof SetAlertsResponseSchema;
   },
   /**
-   * Shows the webhook and the thresholds, without the secret.
+   * Shows the address and the thresholds, without the secret.
    *
    * @generated from rpc chorus.admin.v1.AlertService.GetAlerts
    */
@@ -485,7 +487,7 @@ export declare const AlertService: GenService<{
     output: typeof GetAlertsResponseSchema;
   },
   /**
-   * Removes the webhook, the thresholds, and the deliveries that wait.
+   * Removes the address, the thresholds, and the deliveries that wait.
    *
    * @generated from rpc chorus.admin.v1.AlertService.ClearAlerts
    */
@@ -495,7 +497,8 @@ export declare const AlertService: GenService<{
     output: typeof ClearAlertsResponseSchema;
   },
   /**
-   * Sends an event of the type `alert.test` to the webhook. Its delivery appears in the list.
+   * Sends an event of the type `alert.test`. Its delivery appears in the list. A test by e-mail is refused within a
+   * minute of the last one.
    *
    * @generated from rpc chorus.admin.v1.AlertService.TestAlerts
    */

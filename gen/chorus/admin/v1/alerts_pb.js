@@ -103,7 +103,7 @@ export const AlertFormatSchema = /*@__PURE__*/
   enumDesc(file_chorus_admin_v1_alerts, 0);
 
 /**
- * How events are written.
+ * How events are written for a webhook. Mails have the sentence of `ALERT_FORMAT_SLACK` as plain text.
  *
  * @generated from enum chorus.admin.v1.AlertFormat
  */
@@ -125,7 +125,7 @@ export const AlertDeliveryState = /*@__PURE__*/
   tsEnum(AlertDeliveryStateSchema);
 
 /**
- * Sends alerts to a webhook when figures of a workspace cross thresholds. Every call carries a token as
+ * Sends alerts to a webhook or by e-mail when figures of a workspace cross thresholds. Every call carries a token as
  * `authorization: Bearer <token>`: the owner's, or the operator's. An operator who names no workspace sets the alerts
  * of the operators, which watch every workspace.
  *
