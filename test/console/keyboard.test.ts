@@ -34,7 +34,7 @@ test("sets and removes alerts with the keyboard alone", async (t) => {
   await page.keyboard.press("Enter");
   await page.getByText("Set at least one threshold.").waitFor();
 
-  await tabTo(page, "Webhook URL");
+  await tabTo(page, "Webhook URL or e-mail addresses");
   await page.keyboard.type("https://example.com/hook");
   await tabTo(page, "Requests failed");
   await page.keyboard.type("20");

@@ -4,7 +4,7 @@ import { Choice } from "../parts/choice.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
-import { type Draft, draftOf } from "./thresholds.ts";
+import { type Draft, draftOf, isMail } from "./thresholds.ts";
 
 const CREDITS = { unit: "credits", pattern: "\\d{1,10}(\\.\\d{1,6})?", title: "Credits, such as 250 or 0.5" };
 const PERCENT = {
@@ -55,7 +55,7 @@ interface Props {
   remove: () => void;
 }
 
-/** Shows and edits the webhook and the thresholds. */
+/** Shows and edits the address and the thresholds. */
 export function AlertsForm({ set, save, test, renew, remove }: Props) {
   const [edits, setEdits] = useState<Partial<Draft>>({});
   const { busy, error, run, forget } = useAction();
@@ -75,26 +75,17 @@ export function AlertsForm({ set, save, test, renew, remove }: Props) {
   };
   return (
     <form class="form" onSubmit={(event) => run(submit, event)}>
-      <Field id="webhook-url" label="Webhook URL" help={<WebhookHelp />}>
-        <input
-          id="webhook-url"
-          type="url"
-          required
-          autocomplete="off"
-          placeholder="https://example.com/hook"
-          aria-describedby="webhook-url-help"
-          value={draft.webhookUrl}
-          onInput={(event) => edit("webhookUrl", event.currentTarget.value)}
+      <Target text={draft.target} edit={(text) => edit("target", text)} />
+      {!isMail(draft.target) && (
+        <Choice
+          id="format"
+          label="Format"
+          help={HELP[draft.format]}
+          value={draft.format}
+          options={FORMATS}
+          change={(format) => edit("format", format)}
         />
-      </Field>
-      <Choice
-        id="format"
-        label="Format"
-        help={HELP[draft.format]}
-        value={draft.format}
-        options={FORMATS}
-        change={(format) => edit("format", format)}
-      />
+      )}
       <Thresholds draft={draft} edit={edit} />
       {draft.capShare.trim() !== "" && <CapLimits text={draft.capLimits} edit={(text) => edit("capLimits", text)} />}
       {!hasThreshold && <p class="help">Set at least one threshold.</p>}
@@ -108,19 +99,46 @@ export function AlertsForm({ set, save, test, renew, remove }: Props) {
             Cancel
           </button>
         ) : (
-          set && <Actions busy={busy} test={() => run(test)} renew={renew} remove={remove} />
+          set && (
+            <Actions
+              busy={busy}
+              test={() => run(test)}
+              renew={isMail(set.webhookUrl) ? undefined : renew}
+              remove={remove}
+            />
+          )
         )}
       </div>
     </form>
   );
 }
 
-function WebhookHelp() {
-  return (
+/** The field for where alerts are sent. */
+function Target({ text, edit }: { text: string; edit: (text: string) => void }) {
+  const help = isMail(text) ? (
+    <>Up to five addresses. Each alert is one mail to all of them.</>
+  ) : (
     <>
-      Each event is sent there by POST.{" "}
+      Each event is sent to a webhook by POST.{" "}
       <a href="/docs/guides/alerts">What it contains and how to check its signature</a>
     </>
+  );
+  return (
+    <Field id="target" label="Webhook URL or e-mail addresses" help={help}>
+      <input
+        id="target"
+        type="text"
+        inputMode="url"
+        required
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        placeholder="https://example.com/hook or ann@example.com, bob@example.com"
+        aria-describedby="target-help"
+        value={text}
+        onInput={(event) => edit(event.currentTarget.value)}
+      />
+    </Field>
   );
 }
 
@@ -175,16 +193,26 @@ function CapLimits({ text, edit }: { text: string; edit: (text: string) => void 
   );
 }
 
+interface ActionsProps {
+  busy: boolean;
+  test: () => void;
+  /** Undefined if events are not signed. */
+  renew: (() => void) | undefined;
+  remove: () => void;
+}
+
 /** What can be done with the alerts in force. */
-function Actions({ busy, test, renew, remove }: { busy: boolean } & Record<"test" | "renew" | "remove", () => void>) {
+function Actions({ busy, test, renew, remove }: ActionsProps) {
   return (
     <>
       <button type="button" disabled={busy} onClick={test}>
         Send a test
       </button>
-      <button type="button" class="quiet" disabled={busy} onClick={renew}>
-        New secret
-      </button>
+      {renew && (
+        <button type="button" class="quiet" disabled={busy} onClick={renew}>
+          New secret
+        </button>
+      )}
       <button type="button" class="quiet danger" disabled={busy} onClick={remove}>
         Remove
       </button>

@@ -17,8 +17,10 @@ import { alertsOf } from "./thresholds.ts";
 
 const EVERY_MS = 5000;
 
-const LEAD = "Events for your program when credit runs low, a spend limit or a cap is nearly used, or requests fail.";
-const ALL_LEAD = "Events for your program when a workspace with requests in the last 15 minutes crosses a threshold.";
+const LEAD =
+  "Events for your program, or mails, when credit runs low, a spend limit or a cap is nearly used, or requests fail.";
+const ALL_LEAD =
+  "Events for your program, or mails, when a workspace with requests in the last 15 minutes crosses a threshold.";
 
 type Calls = Client<typeof AlertService>;
 
@@ -43,7 +45,7 @@ export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
   return (
     <>
       <PageHead title="Alerts" lead={all ? ALL_LEAD : LEAD} />
-      <Card title="Webhook and thresholds">
+      <Card title="Address and thresholds">
         <Pending of={rules} what="alerts" skeleton={<Skeleton tall="14rem" />}>
           {({ alerts }) => (
             <fieldset class="whole" disabled={!mayChange}>
@@ -54,7 +56,7 @@ export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
       </Card>
       <Card
         title="Deliveries"
-        text="The last 200. An event is sent up to eight times, until the webhook accepts it."
+        text="The last 200. An event is sent up to eight times, until it is accepted."
         actions={
           <button type="button" class="quiet round" aria-label="Refresh" title="Refresh" onClick={page.reload}>
             <Icon of={RefreshCw} />
@@ -112,7 +114,7 @@ function Rules({ calls, loaded, changed }: { calls: Calls; loaded: Alerts | unde
       {asked === "remove" && (
         <ConfirmChange
           title="Remove the alerts?"
-          text="Webhook, thresholds and secret are removed, and events that wait are not sent."
+          text="Address, thresholds and secret are removed, and events that wait are not sent."
           action="Remove the alerts"
           run={async () => {
             await calls.clearAlerts({});

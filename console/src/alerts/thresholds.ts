@@ -4,8 +4,9 @@ import { percentOf } from "./event.ts";
 
 /** The texts of the form. An empty threshold raises no alert. */
 export interface Draft {
-  readonly webhookUrl: string;
-  /** How events are written. */
+  /** Address of a webhook, or e-mail addresses with commas between them. */
+  readonly target: string;
+  /** How events are written for a webhook. */
   readonly format: "event" | "slack";
   /** Credits. */
   readonly creditBelow: string;
@@ -19,11 +20,21 @@ export interface Draft {
   readonly capLimits: string;
 }
 
+/** Whether a text stands for e-mail addresses: `ann@example.com, bob@example.com`, also behind `mailto:`. */
+export function isMail(target: string): boolean {
+  return /^\s*(mailto:|[^\s@/:]+@)/.test(target);
+}
+
+/** The text of the form for an address of the service. */
+function textOf(url: string): string {
+  return isMail(url) ? url.replace("mailto:", "").replaceAll(",", ", ") : url;
+}
+
 /** The texts for the alerts in force, or empty ones. */
 export function draftOf(alerts: Alerts | undefined): Draft {
   const text = (share: number | undefined) => (share === undefined ? "" : percentOf(share));
   return {
-    webhookUrl: alerts?.webhookUrl ?? "",
+    target: textOf(alerts?.webhookUrl ?? ""),
     format: alerts?.format === AlertFormat.SLACK ? "slack" : "event",
     creditBelow: alerts?.creditBelow ?? "",
     spendShare: text(alerts?.spendShare),
@@ -35,9 +46,9 @@ export function draftOf(alerts: Alerts | undefined): Draft {
 
 /** The alerts for the texts of the form, which match the patterns of its controls. */
 export function alertsOf(draft: Draft): MessageInitShape<typeof AlertsSchema> {
-  const { webhookUrl, format, creditBelow, spendShare, failureShare, capShare, capLimits } = draft;
+  const { target, format, creditBelow, spendShare, failureShare, capShare, capLimits } = draft;
   return {
-    webhookUrl: webhookUrl.trim(),
+    webhookUrl: isMail(target) ? `mailto:${target.replace(/\s|^\s*mailto:/g, "")}` : target.trim(),
     format: format === "slack" ? AlertFormat.SLACK : AlertFormat.EVENT,
     creditBelow: creditBelow.trim(),
     ...(spendShare.trim() ? { spendShare: Number(spendShare) / 100 } : {}),
