@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
+import { adviceOf } from "../../console/src/alerts/advice.ts";
 import { eventOf } from "../../console/src/alerts/event.ts";
+import { AlertDeliverySchema, AlertDeliveryState } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { partsOf, startMailServer } from "../alerts/mail-server.ts";
 import { type Receiver, signatureOf, startReceiver } from "../alerts/receiver.ts";
 import { fixture, type Lifetime } from "../helpers/lifetime.ts";
@@ -66,7 +69,9 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
 
     receiver.statuses.push(500, 500);
     await page.getByRole("button", { name: "Send a test" }).click();
-    await page.getByText("Sending a test event.").waitFor();
+    const result = page.getByRole("status").filter({ hasText: "test" });
+    await result.getByText("The test has not arrived").waitFor();
+    await result.getByText("The webhook answered 200. Look for the test").waitFor();
     await row(page, "Test", "Delivered", "3").waitFor();
 
     await page.getByRole("button", { name: "New secret" }).click();
@@ -105,6 +110,7 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
     assert.equal(await target.inputValue(), "ann@example.com, bob@example.com");
     assert.equal(await page.getByRole("button", { name: "New secret" }).count(), 0);
     await page.getByRole("button", { name: "Send a test" }).click();
+    await page.getByRole("status").getByText("The mail server has taken it.").waitFor();
     await row(page, "Test", "Delivered", "Status 250").waitFor();
     assert.deepEqual(mail.mails[0]?.to, ["ann@example.com", "bob@example.com"]);
     assert.ok(mail.mails[0]);
@@ -143,6 +149,39 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
     assert.deepEqual(problems, []);
     await page.context().close();
   });
+});
+
+base("says what a test has become, and what to do", () => {
+  const { DELIVERED, WAITING, FAILED } = AlertDeliveryState;
+  const said = (isMail: boolean, state: AlertDeliveryState, responseStatus: number, error: string) => {
+    const { tone, title, text } = adviceOf(create(AlertDeliverySchema, { state, responseStatus, error }), isMail);
+    return `${tone}: ${title}. ${text}`.trim();
+  };
+  const missed = "bad: The test has not arrived.";
+  assert.deepEqual(adviceOf(undefined, false), { tone: "info", title: "Sending a test", text: "" });
+  assert.equal(said(false, WAITING, 0, ""), "info: Sending a test.");
+  assert.match(said(false, DELIVERED, 204, ""), /^info: The test has arrived\. The webhook answered 204\. Look /);
+  for (const [status, error, todo] of [
+    [500, "The webhook answered 500.", "Look into the log of the program behind the address."],
+    [404, "The webhook answered 404.", "Check the address and the format."],
+    [403, "The webhook answered 403.", "Check the token in the address."],
+    [308, "The webhook answered 308.", "Redirects are not followed: set the address to which it leads."],
+    [
+      0,
+      "The webhook cannot be reached (ECONNREFUSED).",
+      "Check the address, and that it can be reached from the service.",
+    ],
+  ] as const)
+    assert.equal(said(false, status === 404 ? FAILED : WAITING, status, error), `${missed} ${error} ${todo}`);
+  assert.match(said(false, WAITING, 0, "The webhook's name leads to an address that is not public."), /WEBHOOK_HOSTS/);
+  assert.match(said(true, DELIVERED, 250, ""), /The mail server has taken it\./);
+  assert.match(
+    said(true, DELIVERED, 250, "The mail server refused a@b (550)."),
+    /^warn: .*a@b \(550\)\. Correct the others/,
+  );
+  assert.match(said(true, WAITING, 535, "…"), /CHORUS_SMTP_URL/);
+  assert.match(said(true, WAITING, 550, "…"), /Check the addresses\./);
+  assert.match(said(true, WAITING, 451, "…"), /Wait for the next attempt\./);
 });
 
 base("writes an event as a figure and its threshold", () => {

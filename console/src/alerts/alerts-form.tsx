@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Alerts } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { Choice } from "../parts/choice.tsx";
@@ -47,6 +48,8 @@ const LIMITS =
 interface Props {
   /** The alerts in force; undefined if there are none. */
   set: Alerts | undefined;
+  /** What became of the last test, beside the address. */
+  result: ComponentChildren;
   save: (draft: Draft) => Promise<void>;
   test: () => Promise<void>;
   /** Asks whether to make a new secret. */
@@ -56,7 +59,7 @@ interface Props {
 }
 
 /** Shows and edits the address and the thresholds. */
-export function AlertsForm({ set, save, test, renew, remove }: Props) {
+export function AlertsForm({ set, result, save, test, renew, remove }: Props) {
   const [edits, setEdits] = useState<Partial<Draft>>({});
   const { busy, error, run, forget } = useAction();
   const saved = draftOf(set);
@@ -76,6 +79,7 @@ export function AlertsForm({ set, save, test, renew, remove }: Props) {
   return (
     <form class="form" onSubmit={(event) => run(submit, event)}>
       <Target text={draft.target} edit={(text) => edit("target", text)} />
+      {result}
       {!isMail(draft.target) && (
         <Choice
           id="format"

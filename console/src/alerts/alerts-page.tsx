@@ -1,6 +1,7 @@
 import type { Client } from "@connectrpc/connect";
 import { RefreshCw } from "lucide";
-import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { AlertService, Alerts, SetAlertsResponse } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
@@ -13,9 +14,12 @@ import { toast } from "../parts/toasts.tsx";
 import { AlertSecret, ConfirmChange } from "./alert-dialogs.tsx";
 import { AlertsForm } from "./alerts-form.tsx";
 import { DeliveryTable } from "./delivery-table.tsx";
-import { alertsOf } from "./thresholds.ts";
+import { isUnderWay, type SentTest, TestResult, useTested } from "./test-result.tsx";
+import { alertsOf, isMail } from "./thresholds.ts";
 
 const EVERY_MS = 5000;
+/** Interval while a test is sent. */
+const TEST_MS = 1000;
 
 const LEAD =
   "Events for your program, or mails, when credit runs low, a spend limit or a cap is nearly used, or requests fail.";
@@ -35,13 +39,18 @@ interface Props {
 
 /** Sets alerts and lists their deliveries. */
 export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
-  const pager = usePager("");
+  const [test, setTest] = useState<SentTest>();
+  const [every, setEvery] = useState(EVERY_MS);
+  // A test appears on the first page.
+  const pager = usePager(test?.id ?? "");
   const rules = useLoad((signal) => calls.getAlerts({}, { signal }), "rules");
   const page = useLoad(
     (signal) => calls.listAlertDeliveries({ pageSize: 25, pageToken: pager.token }, { signal }),
     pager.token,
-    EVERY_MS,
+    every,
   );
+  const tested = useTested(test, page.data?.deliveries ?? []);
+  useEffect(() => setEvery(isUnderWay(test, tested) ? TEST_MS : EVERY_MS), [test, tested]);
   return (
     <>
       <PageHead title="Alerts" lead={all ? ALL_LEAD : LEAD} />
@@ -49,7 +58,15 @@ export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
         <Pending of={rules} what="alerts" skeleton={<Skeleton tall="14rem" />}>
           {({ alerts }) => (
             <fieldset class="whole" disabled={!mayChange}>
-              <Rules calls={calls} loaded={alerts} changed={page.reload} />
+              <Rules
+                calls={calls}
+                loaded={alerts}
+                result={<TestResult of={test} delivery={tested} />}
+                changed={(next) => {
+                  setTest(next);
+                  page.reload();
+                }}
+              />
             </fieldset>
           )}
         </Pending>
@@ -77,8 +94,17 @@ export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
   );
 }
 
-/** The form with its dialogs. @param changed is called when deliveries were added or removed */
-function Rules({ calls, loaded, changed }: { calls: Calls; loaded: Alerts | undefined; changed: () => void }) {
+interface RulesProps {
+  calls: Calls;
+  loaded: Alerts | undefined;
+  /** What became of the last test. */
+  result: ComponentChildren;
+  /** Called with a test that is sent, and with none when the alerts have changed. */
+  changed: (test: SentTest | undefined) => void;
+}
+
+/** The form with its dialogs. */
+function Rules({ calls, loaded, result, changed }: RulesProps) {
   const [set, setSet] = useState(loaded);
   const [secret, setSecret] = useState("");
   const [asked, setAsked] = useState<"renew" | "remove">();
@@ -87,17 +113,18 @@ function Rules({ calls, loaded, changed }: { calls: Calls; loaded: Alerts | unde
     setSet(response.alerts);
     setSecret(response.secret);
     close();
+    changed(undefined);
     toast(sentence);
   };
   return (
     <>
       <AlertsForm
         set={set}
+        result={result}
         save={async (draft) => show(await calls.setAlerts({ alerts: alertsOf(draft) }), "Saved the alerts.")}
         test={async () => {
-          await calls.testAlerts({});
-          toast("Sending a test event.");
-          changed();
+          const { deliveryId: id } = await calls.testAlerts({});
+          changed({ id, isMail: isMail(set?.webhookUrl ?? "") });
         }}
         renew={() => setAsked("renew")}
         remove={() => setAsked("remove")}
@@ -120,8 +147,8 @@ function Rules({ calls, loaded, changed }: { calls: Calls; loaded: Alerts | unde
             await calls.clearAlerts({});
             setSet(undefined);
             close();
+            changed(undefined);
             toast("Removed the alerts.");
-            changed();
           }}
           close={close}
         />
