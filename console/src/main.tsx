@@ -11,7 +11,6 @@ import "./styles/shell.css";
 import "./styles/pages.css";
 import "./styles/playground.css";
 import "./styles/schema.css";
-import "./styles/trace.css";
 import "./styles/run.css";
 import "./styles/gallery.css";
 import { render } from "preact";

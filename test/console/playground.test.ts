@@ -27,7 +27,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("Write a prompt first.").waitFor();
   });
 
-  test("streams an answer with live token counts, and shows the trace at the end", async ({
+  test("streams an answer with live token counts, and shows the plan at the end", async ({
     playground: { vendor, page, prompt },
   }) => {
     vendor.reply({ text: PIECES, betweenMs: 400 });
@@ -43,9 +43,9 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
       await page.locator(".meters").innerText(),
       /Input\s+\d+ tokens[\s\S]*Output\s+\d+ tokens[\s\S]*Charged\s+0\.\d+ credits/,
     );
-    const trace = page.locator(".trace");
-    assert.match(await trace.innerText(), /Level low/);
-    assert.match(await trace.getByRole("listitem").first().innerText(), /answer fast\s+[\d.]+ m?s/);
+    await page.getByText("One model, at level low").waitFor();
+    assert.match(await page.locator(".plan").innerText(), /answer fast · [\d.]+ m?s/);
+    assert.equal(await page.getByRole("button", { name: "Show the drafts" }).count(), 0);
     await page.getByText(/^1 request, \d+ tokens, /).waitFor();
 
     // The rating is recorded for the request, and shown with it.
@@ -192,12 +192,14 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await ask.click();
     await page.getByText("Done", { exact: true }).nth(1).waitFor();
     for (const [title, level] of [
-      ["Effort low", "Level low"],
-      ["Effort high", "Level high"],
+      ["Effort low", "at level low"],
+      ["Effort high", "at level high"],
     ] as const) {
       const card = page.locator(".answer-card", { has: page.getByRole("heading", { name: title }) });
       assert.match(await card.innerText(), new RegExp(`Charged\\s+0\\.\\d+ credits[\\s\\S]*${level}`));
     }
+    await page.getByRole("button", { name: "Show the drafts" }).click();
+    await page.getByText("The workspace keeps no text of requests.").waitFor();
   });
 
   test("takes a pasted file, and sends web_search and continue", async ({ playground: { vendor, page, ask } }) => {

@@ -35,6 +35,13 @@ test.skipIf(skipReason !== undefined)(
     await said.getByText("What is a choir?").waitFor();
     assert.match(await said.innerText(), /Many voices\./);
 
+    await page.goto("/console/playground");
+    await page.getByRole("textbox", { name: "Prompt" }).fill("What is a choir?");
+    await page.getByLabel("Highest effort").selectOption("high");
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.getByRole("button", { name: "Show the drafts" }).click();
+    await page.locator(".said figure", { hasText: "Many voices." }).nth(1).waitFor();
+
     await page.goto("/console/keys");
     await page.getByRole("button", { name: "Create a key" }).click();
     await dialog.getByLabel("Name").fill("secret work");

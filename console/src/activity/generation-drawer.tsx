@@ -7,15 +7,12 @@ import { Copy } from "../parts/copy.tsx";
 import { Detail } from "../parts/details.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Link } from "../parts/link.tsx";
-import { keptRun } from "../playground/kept-runs.ts";
-import { Trace } from "../playground/trace.tsx";
 import { pathOf } from "../route.ts";
 import { End } from "./generation-table.tsx";
 
 /** Everything that is known of a request. */
 export function GenerationDrawer({ generation: row, close }: { generation: Generation; close: () => void }) {
   const wasCharged = Number(row.credits) > 0;
-  const run = keptRun(row.requestId);
   const isFree = row.outcome === Outcome.FAILED && !wasCharged;
   return (
     <Dialog title="Request" kind="drawer" close={close}>
@@ -60,7 +57,6 @@ export function GenerationDrawer({ generation: row, close }: { generation: Gener
         <Detail name="Credits">{amount(row.credits)}</Detail>
         <Detail name="Latency">{duration(row.latencyMs)}</Detail>
       </dl>
-      {run && <Trace steps={run.steps} trace={run.end?.trace} elapsed={row.latencyMs} />}
       <div class="buttons start">
         <Link to={pathOf(`runs/${row.id}`)} class="button primary" followed={close}>
           How it was answered

@@ -9,12 +9,13 @@ import { Note } from "../parts/note.tsx";
 import { Rating } from "../parts/rating.tsx";
 import { Segments } from "../parts/segments.tsx";
 import { pathOf } from "../route.ts";
+import { PlanView, planText } from "../runs/plan-view.tsx";
 import type { Draft } from "./draft.ts";
+import { Drafts } from "./drafts.tsx";
 import { type Rates, runningCost } from "./estimate.ts";
 import { JsonTree } from "./json-tree.tsx";
 import { Markdown } from "./markdown.tsx";
 import type { End, Run } from "./run.ts";
-import { Trace } from "./trace.tsx";
 
 interface Props {
   title: string;
@@ -27,7 +28,7 @@ interface Props {
   rates: Rates | undefined;
 }
 
-/** The answer while it is generated, its cost and its trace. */
+/** The answer while it is generated, its cost, and how it is made. */
 export function AnswerView({ title, run, draft, now, rates }: Props) {
   const { state, text, end, error, steps, startedAt, endedAt = now } = run;
   const elapsed = Math.max(0, endedAt - startedAt);
@@ -58,7 +59,14 @@ export function AnswerView({ title, run, draft, now, rates }: Props) {
           </p>
         </Note>
       ))}
-      <Trace steps={steps} trace={end?.trace} elapsed={elapsed} />
+      {steps.length > 0 && (
+        <section class="plan-part">
+          <h3>The plan</h3>
+          {end?.trace && <p>{planText(steps, end.trace)}</p>}
+          <PlanView steps={steps} trace={end?.trace} running={state === "running"} elapsed={elapsed} />
+          {end && <Drafts id={end.id} steps={steps} />}
+        </section>
+      )}
       {end?.requestId && (
         <p class="soft small">
           Request {end.requestId} · <Link to={pathOf(`runs/${end.id}`)}>How it was answered</Link>

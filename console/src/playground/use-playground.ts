@@ -1,6 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
 import { changed, type Draft, type EffortName, EMPTY, missing } from "./draft.ts";
-import { keepRun } from "./kept-runs.ts";
 import { type Run, run as start } from "./run.ts";
 import { schemaProblem } from "./schema-check.ts";
 import { keptVisit, type Past, type Visit } from "./visit.ts";
@@ -77,7 +76,6 @@ async function sendDraft(visit: Visit, draft: Draft, update: (changes: Partial<V
           ),
         });
       const run = await start(side.draft, show, running.signal);
-      keepRun(run);
       visit.runs += 1;
       visit.tokens += (run.end?.usage?.inputTokens ?? 0) + (run.end?.usage?.outputTokens ?? 0);
       visit.credits += run.end?.usage?.credits ?? 0;

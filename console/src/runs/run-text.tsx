@@ -4,9 +4,8 @@ import {
   Role,
   RoleSchema,
   type RunText,
+  type RunTextDraft,
   type RunTextMessage,
-  StepRoleSchema,
-  type TraceStep,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { count, timeText, words } from "../format.ts";
@@ -14,6 +13,7 @@ import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { useAction } from "../parts/use-action.ts";
+import type { Step } from "../playground/steps.ts";
 import { activity } from "../rpc.ts";
 import { can } from "../session/session.ts";
 import { DeleteText } from "./delete-text.tsx";
@@ -22,7 +22,7 @@ interface Props {
   /** Identifier of the generation. */
   id: string;
   state: RunTextState;
-  steps: readonly TraceStep[];
+  steps: readonly Step[];
   /** Operators cannot read texts. */
   isOperator: boolean;
 }
@@ -41,7 +41,7 @@ export function RunTextCard({ id, state, steps, isOperator }: Props) {
   const [text, setText] = useState<RunText>();
   const [isDeleted, setDeleted] = useState(false);
   const { busy, error, run } = useAction();
-  const whyNot = WHY_NOT[isDeleted ? RunTextState.ABSENT : state] ?? unreadable(isOperator);
+  const whyNot = whyNoText(isDeleted ? RunTextState.ABSENT : state, isOperator);
   if (whyNot) {
     return (
       <Card title="What was said">
@@ -70,8 +70,10 @@ export function RunTextCard({ id, state, steps, isOperator }: Props) {
   );
 }
 
-/** Why this page may not show a text that is kept; empty if it may. */
-function unreadable(isOperator: boolean): string {
+/** Why a page has no text to show; empty if it has. */
+export function whyNoText(state: RunTextState, isOperator = false): string {
+  const reason = WHY_NOT[state];
+  if (reason) return reason;
   if (isOperator) return "The text of this request is kept for its workspace. Operators cannot read it.";
   if (can(ActivityService.method.getRunText)) return "";
   return "The text of this request is kept. To read it needs the role owner or developer.";
@@ -92,11 +94,7 @@ function Said({ text: { messages, files, drafts, answer, calls, isCut, keptUntil
       {drafts.length > 0 && (
         <>
           <h3>Drafts</h3>
-          <div class="cards">
-            {drafts.map(({ step, text }) => (
-              <Part key={step} title={draftTitle(step, steps)} text={text} />
-            ))}
-          </div>
+          <DraftCards drafts={drafts} steps={steps} />
         </>
       )}
       <h3>Answer</h3>
@@ -114,7 +112,18 @@ function Said({ text: { messages, files, drafts, answer, calls, isCut, keptUntil
 
 interface SaidProps {
   text: RunText;
-  steps: readonly TraceStep[];
+  steps: readonly Step[];
+}
+
+/** Drafts side by side. */
+export function DraftCards({ drafts, steps }: { drafts: readonly RunTextDraft[]; steps: readonly Step[] }) {
+  return (
+    <div class="cards">
+      {drafts.map(({ step, text }) => (
+        <Part key={step} title={draftTitle(step, steps)} text={text} />
+      ))}
+    </div>
+  );
 }
 
 function Part({ title, text, copy = false }: { title: string; text: string; copy?: boolean }) {
@@ -137,7 +146,7 @@ function titleOf({ role, tool }: RunTextMessage): string {
 }
 
 /** The drafts have their places in the plan above. */
-function draftTitle(step: number, steps: readonly TraceStep[]): string {
-  const found = steps.find(({ id }) => id === step);
-  return found ? `${words(wordOf(StepRoleSchema, found.role))}, step ${step}` : `step ${step}`;
+function draftTitle(step: number, steps: readonly Step[]): string {
+  const found = steps.find(({ key }) => key === `${step}`);
+  return found ? `${words(found.role)}, step ${step}` : `step ${step}`;
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { AnswerShapeSchema, Outcome, type Run, RunTextState } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { EffortSchema, StepRoleSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { EffortSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { End } from "../activity/generation-table.tsx";
 import { amount, count, duration, timeText, words } from "../format.ts";
@@ -15,8 +15,7 @@ import { Pending } from "../parts/pending.tsx";
 import { stepOf } from "../playground/steps.ts";
 import { rename } from "../route.ts";
 import { CallTable } from "./call-table.tsx";
-import { planName, scaleOf } from "./plan.ts";
-import { PlanDrawing } from "./plan-drawing.tsx";
+import { PlanView, planText } from "./plan-view.tsx";
 import { Repeat } from "./repeat.tsx";
 import { RunTextCard } from "./run-text.tsx";
 import { useElapsed } from "./use-elapsed.ts";
@@ -76,7 +75,7 @@ function Found({ run, isOperator }: { run: Run; isOperator: boolean }) {
           key={generation.id}
           id={generation.id}
           state={text}
-          steps={intelligenceTrace?.steps ?? []}
+          steps={intelligenceTrace?.steps.map(stepOf) ?? []}
           isOperator={isOperator}
         />
       )}
@@ -141,53 +140,15 @@ function Plan({ run }: { run: Run }) {
     );
   }
   const steps = trace.steps.map(stepOf);
-  const end = Math.max(1, elapsed, ...steps.map((step) => step.startedMs + (step.durationMs ?? 0)));
-  const who = (key: string, role: string) => {
-    const models = new Set(calls.filter(({ step, model }) => `${step}` === key && model).map(({ model }) => model));
-    return models.size > 0 ? [...models].join(", ") : role;
-  };
   const level = wordOf(EffortSchema, trace.intelligenceLevel);
+  const modelsOf = (key: string) =>
+    [...new Set(calls.filter(({ step, model }) => `${step}` === key && model).map(({ model }) => model))].join(", ");
   return (
     <Card
       title="The plan"
-      text={running ? `At level ${level}, for ${duration(elapsed)} so far` : `${planName(steps)}, at level ${level}`}
+      text={running ? `At level ${level}, for ${duration(elapsed)} so far` : planText(steps, trace)}
     >
-      {trace.reasons.length > 0 && <p class="soft">Why this level: {trace.reasons.join("; ")}.</p>}
-      {trace.agreement !== undefined && <Agreement share={trace.agreement} />}
-      {steps.length > 0 && (
-        <PlanDrawing
-          steps={steps}
-          now={running ? end : undefined}
-          length={running ? scaleOf(end) : end}
-          who={({ key, role }) => who(key, role)}
-        />
-      )}
-      <ol class="plan-steps">
-        {trace.steps.map(({ id, role, detail }, at) => (
-          <li key={id} class={detail ? "" : "hidden"}>
-            <strong>{words(steps[at]?.kind ?? "")}</strong>{" "}
-            <span class="soft">{who(`${id}`, wordOf(StepRoleSchema, role))}</span>
-            <span class="hidden">
-              , {duration(steps[at]?.durationMs ?? 0)}, {steps[at]?.outcome || (running ? "running" : "not ended")}
-            </span>
-            {detail && <span class="soft">: {detail}</span>}
-          </li>
-        ))}
-      </ol>
+      <PlanView steps={steps} trace={trace} running={running} elapsed={elapsed} modelsOf={modelsOf} />
     </Card>
-  );
-}
-
-/** The share of the votes that the leading answer got. */
-function Agreement({ share }: { share: number }) {
-  const percent = Math.round(share * 100);
-  return (
-    <div class="agreement">
-      <span>Agreement</span>
-      <span class="track" aria-hidden="true">
-        <span style={{ width: `${percent}%` }} />
-      </span>
-      <strong>{percent} %</strong>
-    </div>
   );
 }
