@@ -15,6 +15,7 @@ import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { overloaded, type Pool, type Query } from "../store/pool.ts";
 import { listLedger } from "./ledger.ts";
+import { listLedgerHours } from "./ledger-hours.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText, parseAmount } from "./shared/amount.ts";
 import { type Actor, record } from "./shared/audit.ts";
@@ -30,6 +31,7 @@ export function createCreditAdmin(pool: Pool): CreditAdmin {
     deduct: (request, actor) => book(pool, "adjustment", request, actor),
     purchase: (request, actor) => book(pool, "purchase", request, actor),
     listLedger: listLedger(pool),
+    listLedgerHours: listLedgerHours(pool),
     checkBooks: checkBooks(pool),
     setSpendLimit: (request, actor) => changeSpendLimit(pool, request, actor),
     clearSpendLimit: (request, actor) => changeSpendLimit(pool, request, actor),

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import {
   type Balance,
   type Booking,
@@ -9,6 +9,7 @@ import {
   GrantResponseSchema,
   LedgerEntryKindSchema,
   LedgerEntrySchema,
+  LedgerHourSchema,
   PurchaseResponseSchema,
 } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../contract/json-names.ts";
@@ -60,6 +61,7 @@ interface LedgerOptions {
   limit: string;
   chargesOnly?: boolean;
   kind?: string[];
+  byHour?: boolean;
 }
 
 function addLedger(credits: Command): void {
@@ -70,7 +72,9 @@ function addLedger(credits: Command): void {
     .option("--limit <n>", "most movements to list", "100")
     .option("--charges-only", "omit holds and releases, which do not change the balance")
     .option("--kind <kind>", "list this kind only: grant, purchase, adjustment or settlement; repeatable", repeated)
+    .addOption(new Option("--by-hour", "sum the settlements of each hour").conflicts(["kind", "chargesOnly"]))
     .action(async (workspace = "", options: LedgerOptions, command: Command) => {
+      if (options.byHour) return listHours(workspace, limitOf(options.limit), command);
       const limit = limitOf(options.limit);
       const kinds = (options.kind ?? []).map((kind) => enumOf("--kind", LedgerEntryKindSchema, kind));
       const client = await operatorClient(CreditService, command);
@@ -87,6 +91,22 @@ function addLedger(credits: Command): void {
       printTable(["AT (UTC)", "KIND", "REFERENCE", "GRANTED", "PURCHASED", "HELD"], rows);
       if (hasMore) console.log(`\nThere are older movements; --limit ${limit * 10} shows more.`);
     });
+}
+
+async function listHours(workspace: string, limit: number, command: Command): Promise<void> {
+  const client = await operatorClient(CreditService, command);
+  const { entries, hasMore } = await readPages(
+    "hours",
+    (page) => client.listLedgerHours({ workspace, ...page }),
+    limit,
+  );
+  if (wantsJson(command)) return printJson({ hours: entries.map((hour) => messageJson(LedgerHourSchema, hour)) });
+  const rows = entries.map(({ startTime, settlements, granted, purchased }) => [
+    timeText(startTime),
+    ...[number(settlements), number(granted), number(purchased)],
+  ]);
+  printTable(["HOUR (UTC)", "SETTLEMENTS", "GRANTED", "PURCHASED"], rows);
+  if (hasMore) console.log(`\nThere are older hours; --limit ${limit * 10} shows more.`);
 }
 
 function printBooking({ booking, balance }: BookingResponse): void {

@@ -90,6 +90,9 @@ describe("the command line covers all operator and owner actions", () => {
     const bookings = await json(`credits ledger ${acme} --kind grant --kind adjustment`);
     const kinds = new Set((bookings.entries as { kind: string }[]).map(({ kind }) => kind));
     assert.deepEqual([...kinds].sort(), ["adjustment", "grant"]);
+    assert.match(await ok(`credits ledger ${acme} --by-hour`), /^HOUR \(UTC\) +SETTLEMENTS +GRANTED +PURCHASED$/m);
+    assert.deepEqual(await json(`credits ledger ${acme} --by-hour`), { hours: [] });
+    await wrong(["credits", "ledger", acme, "--by-hour", "--kind", "grant"], /'--by-hour' cannot be used with/);
     await wrong(["credits", "ledger", acme, "--kind", "fee"], /--kind must be one of/);
     await wrong(["credits", "ledger", acme, "--limit", "0"], /--limit must be/);
   });

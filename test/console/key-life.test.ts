@@ -68,7 +68,21 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
   await page.waitForURL(/\/console\/runs\/gen_[0-9a-f]{32}$/);
   await page.getByText("The request", { exact: true }).waitFor();
   await page.goBack();
-  await page.getByRole("combobox", { name: "Movements" }).selectOption("Grants");
+  const movementsShown = page.getByRole("combobox", { name: "Movements" });
+  await movementsShown.selectOption("Settlements by hour");
+  const hours = page.getByRole("region", { name: "Hours" });
+  await hours
+    .getByRole("cell", { name: /^−0\.\d{6}$/ })
+    .first()
+    .waitFor();
+  const byHour = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Statement as CSV" }).click();
+  const summed = (await downloaded(byHour)).slice(1).split("\r\n");
+  assert.equal(summed[0], "hour,settlements,granted,purchased");
+  assert.match(summed[1] ?? "", /^\d{4}-\S+:00:00\.000Z,\d+,-0\.\d+,0$/);
+  await hours.getByRole("link").first().click();
+  await page.getByRole("cell", { name: "settlement" }).first().waitFor();
+  await movementsShown.selectOption("Grants");
   await page.getByRole("cell", { name: "settlement" }).first().waitFor({ state: "detached" });
   const grants = page.waitForEvent("download");
   await page.getByRole("button", { name: "Statement as CSV" }).click();

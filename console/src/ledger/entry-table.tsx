@@ -13,9 +13,9 @@ export function EntryTable({ entries, holds }: { entries: readonly LedgerEntry[]
     { title: "Time", cell: ({ at }) => timeText(at) },
     { title: "Movement", cell: ({ kind }) => <Kind of={kind} /> },
     { title: "Reference", cell: (entry) => <Reference of={entry} /> },
-    change("Granted", ({ granted }) => granted),
-    change("Purchased", ({ purchased }) => purchased),
-    ...(holds ? [change("Held", ({ held }) => held)] : []),
+    change<LedgerEntry>("Granted", ({ granted }) => granted),
+    change<LedgerEntry>("Purchased", ({ purchased }) => purchased),
+    ...(holds ? [change<LedgerEntry>("Held", ({ held }) => held)] : []),
     { title: "Balance", figure: true, cell: ({ balance }) => (balance ? columnAmount(balance, 6) : "–") },
   ];
   return <DataTable label="Movements" columns={columns} rows={entries} keyOf={({ id }) => id} />;
@@ -33,7 +33,8 @@ function Kind({ of: kind }: { of: LedgerEntryKind }) {
   return <span class={isIncome ? "tag good" : "tag"}>{wordOf(LedgerEntryKindSchema, kind)}</span>;
 }
 
-function change(title: string, of: (entry: LedgerEntry) => string): Column<LedgerEntry> {
+/** A column of changes of credit. */
+export function change<T>(title: string, of: (entry: T) => string): Column<T> {
   return {
     title,
     figure: true,

@@ -11,6 +11,7 @@ const SHOWN: Readonly<Record<string, readonly [label: string, ...kinds: LedgerEn
   purchase: ["Purchases", PURCHASE],
   adjustment: ["Adjustments", ADJUSTMENT],
   settlement: ["Settlements", SETTLEMENT],
+  hours: ["Settlements by hour", SETTLEMENT],
   all: ["With holds and releases"],
 };
 

@@ -5,31 +5,43 @@ import { day, iso } from "../format.ts";
 import { credits } from "../rpc.ts";
 import { saveCsv } from "../save.ts";
 import { type LedgerFilter, requestOf } from "./filter.ts";
+import { readHours } from "./hours.ts";
+
+type Read = (token: string) => Promise<{ rows: readonly string[][]; next: string }>;
 
 /**
- * Saves the bookings and charges that match a filter as a CSV file, newest first, without holds and releases.
+ * Saves what a filter shows as a CSV file, newest first: movements without holds and releases, or hours.
  * @returns a sentence about the result
  */
 export async function saveStatement(of: LedgerFilter, progress: Progress, signal: AbortSignal): Promise<string> {
-  const { rows, isCut } = await allPages(async (pageToken) => {
-    const { entries, nextPageToken } = await credits.listLedger(
-      { ...requestOf(of), chargesOnly: true, pageSize: 1000, pageToken },
-      { signal },
-    );
-    return { rows: entries, next: nextPageToken };
-  }, progress);
-  saveCsv(`chorus-statement-${day(of.period.from)}.csv`, [
-    ["time", "movement", "reference", "granted", "purchased", "balance"],
-    ...rows.map((row) => [
-      row.at ? iso(row.at) : "",
-      wordOf(LedgerEntryKindSchema, row.kind),
-      row.reference,
-      row.granted,
-      row.purchased,
-      row.balance,
-    ]),
-  ]);
+  const [what, header, read] = of.show === "hours" ? hoursOf(of, signal) : movementsOf(of, signal);
+  const { rows, isCut } = await allPages(read, progress);
+  saveCsv(`chorus-statement-${day(of.period.from)}.csv`, [header, ...rows]);
   return isCut
-    ? `Saved the newest ${rows.length} movements; there are more. Choose a shorter period.`
-    : `Saved ${rows.length} movements.`;
+    ? `Saved the newest ${rows.length} ${what}; there are more. Choose a shorter period.`
+    : `Saved ${rows.length} ${what}.`;
+}
+
+function movementsOf(of: LedgerFilter, signal: AbortSignal): [what: string, header: string[], read: Read] {
+  const read: Read = async (pageToken) => {
+    const request = { ...requestOf(of), chargesOnly: true, pageSize: 1000, pageToken };
+    const { entries, nextPageToken } = await credits.listLedger(request, { signal });
+    const rows = entries.map(({ at, kind, reference, granted, purchased, balance }) => [
+      ...[at ? iso(at) : "", wordOf(LedgerEntryKindSchema, kind), reference],
+      ...[granted, purchased, balance],
+    ]);
+    return { rows, next: nextPageToken };
+  };
+  return ["movements", ["time", "movement", "reference", "granted", "purchased", "balance"], read];
+}
+
+function hoursOf({ period }: LedgerFilter, signal: AbortSignal): [what: string, header: string[], read: Read] {
+  const read: Read = async (pageToken) => {
+    const { hours, nextPageToken } = await readHours(period, pageToken, 1000, signal);
+    const rows = hours.map(({ startTime, settlements, granted, purchased }) => [
+      ...[startTime ? iso(startTime) : "", `${settlements}`, granted, purchased],
+    ]);
+    return { rows, next: nextPageToken };
+  };
+  return ["hours", ["hour", "settlements", "granted", "purchased"], read];
 }

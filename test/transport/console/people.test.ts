@@ -26,12 +26,13 @@ const MAY: Record<"developer" | "billing" | "viewer", string> = {
     "GetUsage GetQuotas GetPerformance ListTopKeys GetWorkspace GetNextTier Generate StreamGenerate RecordOutcome " +
     "Quotas",
   billing:
-    "ListGenerations ListRunning GetRun ListCaps ListLedger SetSpendLimit ClearSpendLimit GetUsage GetQuotas " +
-    "GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace GetNextTier Quotas Metrics",
+    "ListGenerations ListRunning GetRun ListCaps ListLedger ListLedgerHours SetSpendLimit ClearSpendLimit GetUsage " +
+    "GetQuotas GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace GetNextTier Quotas " +
+    "Metrics",
   viewer:
-    "ListGenerations ListRunning GetRun ListAudit GetAlerts ListAlertDeliveries ListCaps ListLedger ListKeys " +
-    "ListMembers GetUsage GetQuotas GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys GetWorkspace " +
-    "GetNextTier Quotas Metrics",
+    "ListGenerations ListRunning GetRun ListAudit GetAlerts ListAlertDeliveries ListCaps ListLedger ListLedgerHours " +
+    "ListKeys ListMembers GetUsage GetQuotas GetPerformance ExportUsage ListTopSubjects ListTagNames ListTopKeys " +
+    "GetWorkspace GetNextTier Quotas Metrics",
 };
 const OPERATORS =
   "Grant Deduct Purchase CheckBooks GetServiceUsage ListModels DisableModel EnableModel TestModel " +

@@ -440,6 +440,122 @@ export declare type ListLedgerResponse = Message<"chorus.admin.v1.ListLedgerResp
 export declare const ListLedgerResponseSchema: GenMessage<ListLedgerResponse>;
 
 /**
+ * Selects hours of the ledger.
+ *
+ * @generated from message chorus.admin.v1.ListLedgerHoursRequest
+ */
+export declare type ListLedgerHoursRequest = Message<"chorus.admin.v1.ListLedgerHoursRequest"> & {
+  /**
+   * Identifier or name of the workspace. Required for an operator; an owner may leave it out.
+   *
+   * @generated from field: string workspace = 1;
+   */
+  workspace: string;
+
+  /**
+   * Largest number of hours in the page, 1 to 1,000. Default 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page. Empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * Start of the period; the hour that contains it is listed whole. Default: the oldest settlement.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 4 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End of the period; the hour that contains it is listed whole, unless it begins with it. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 5 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListLedgerHoursRequest.
+ * Use `create(ListLedgerHoursRequestSchema)` to create a new message.
+ */
+export declare const ListLedgerHoursRequestSchema: GenMessage<ListLedgerHoursRequest>;
+
+/**
+ * The settlements of an hour.
+ *
+ * @generated from message chorus.admin.v1.LedgerHour
+ */
+export declare type LedgerHour = Message<"chorus.admin.v1.LedgerHour"> & {
+  /**
+   * Start of the hour, UTC. `ListLedger` has its settlements, from this time to an hour later.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Number of settlements.
+   *
+   * @generated from field: int64 settlements = 2;
+   */
+  settlements: bigint;
+
+  /**
+   * Change of the granted credit.
+   *
+   * @generated from field: string granted = 3;
+   */
+  granted: string;
+
+  /**
+   * Change of the purchased credit.
+   *
+   * @generated from field: string purchased = 4;
+   */
+  purchased: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.LedgerHour.
+ * Use `create(LedgerHourSchema)` to create a new message.
+ */
+export declare const LedgerHourSchema: GenMessage<LedgerHour>;
+
+/**
+ * One page of hours.
+ *
+ * @generated from message chorus.admin.v1.ListLedgerHoursResponse
+ */
+export declare type ListLedgerHoursResponse = Message<"chorus.admin.v1.ListLedgerHoursResponse"> & {
+  /**
+   * The hours.
+   *
+   * @generated from field: repeated chorus.admin.v1.LedgerHour hours = 1;
+   */
+  hours: LedgerHour[];
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.ListLedgerHoursResponse.
+ * Use `create(ListLedgerHoursResponseSchema)` to create a new message.
+ */
+export declare const ListLedgerHoursResponseSchema: GenMessage<ListLedgerHoursResponse>;
+
+/**
  * Selects what to check.
  *
  * @generated from message chorus.admin.v1.CheckBooksRequest
@@ -766,6 +882,18 @@ export declare const CreditService: GenService<{
     methodKind: "unary";
     input: typeof ListLedgerRequestSchema;
     output: typeof ListLedgerResponseSchema;
+  },
+  /**
+   * Lists the settlements of a workspace as one sum for each hour in which there are any, newest first, in pages. It
+   * reads at most 100,000 settlements, so a page may have fewer hours than its size, or none, and still have a next
+   * one. An hour is that of the booking in the ledger.
+   *
+   * @generated from rpc chorus.admin.v1.CreditService.ListLedgerHours
+   */
+  listLedgerHours: {
+    methodKind: "unary";
+    input: typeof ListLedgerHoursRequestSchema;
+    output: typeof ListLedgerHoursResponseSchema;
   },
   /**
    * Checks that ledger, balances, holds, running requests and usage agree. Reads all their records, which takes long.
