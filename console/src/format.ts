@@ -8,9 +8,15 @@ export function count(value: number | bigint): string {
   return WHOLE.format(value);
 }
 
-/** A count or an amount in short form, such as 1.2K. */
-export function short(value: number): string {
-  return Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : SHORT.format(value);
+/** A count or an amount in short form, such as 1.2K. @param step distance of the marks of an axis: all look alike */
+export function short(value: number, step?: number): string {
+  if (Math.abs(value) >= 1000) return SHORT.format(value);
+  return step === undefined ? String(Number(value.toPrecision(3))) : value.toFixed(decimalsOf(step));
+}
+
+/** Decimals that a number needs, up to six. */
+export function decimalsOf(number: number): number {
+  return Number(number.toFixed(6)).toString().split(".")[1]?.length ?? 0;
 }
 
 /** An exact decimal amount of credits with thousands separators and without trailing zeros. */

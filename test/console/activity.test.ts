@@ -30,9 +30,36 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await page.mouse.move(200, 200);
     await page.getByRole("button", { name: "Live" }).click();
     await rows.nth(3).waitFor();
-    const times = await rows.locator("th").allInnerTexts();
+    const times = await rows.locator("time").evaluateAll((all) => all.map((each) => each.getAttribute("datetime")));
     assert.deepEqual(times, [...times].sort().reverse());
     await page.getByRole("button", { name: "Stop live" }).click();
+    await page.context().close();
+  });
+
+  test("says how long ago a request was, and keeps the titles of the columns in view", async ({ browser }) => {
+    for (const width of [1280, 1440]) {
+      const page = await openScene(browser, "/console/activity", USED);
+      await page.setViewportSize({ width, height: 500 });
+      const time = page.getByRole("table").locator("tbody time").first();
+      assert.match(await time.innerText(), /^(just now|\d+ (minute|hour)s? ago)$/);
+      assert.match((await time.getAttribute("title")) ?? "", /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+      const head = page.getByRole("columnheader", { name: "Outcome" });
+      const table = page.getByRole("region", { name: "Requests" });
+      assert.ok(await table.evaluate((each) => each.scrollWidth <= each.clientWidth), "nothing is cut");
+      await table.locator("tbody tr").last().scrollIntoViewIfNeeded();
+      assert.ok(await page.evaluate(() => scrollY > 100));
+      assert.equal((await head.boundingBox())?.y, 0);
+      await page.context().close();
+    }
+  });
+
+  test("marks how a request ended only if that is unusual", async ({ browser }) => {
+    const page = await openScene(browser, "/console/activity", USED);
+    const ends = page.getByRole("table").locator("tbody tr td:last-child > span > span:first-child");
+    await ends.first().waitFor();
+    const tags = await ends.evaluateAll((all) => all.map(({ className, textContent }) => [className, textContent]));
+    for (const [tag, text] of tags) assert.equal(tag === "soft", text === "stop", `${text}: ${tag}`);
+    assert.ok(tags.some(([, text]) => text === "stop") && tags.some(([, text]) => text === "upstream_failed"));
     await page.context().close();
   });
 

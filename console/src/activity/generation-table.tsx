@@ -1,8 +1,9 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus/admin/v1/activity_pb.js";
-import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { EffortSchema, FinishReason, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
-import { columnAmount, count, duration, timeText, words } from "../format.ts";
+import { columnAmount, count, duration, words } from "../format.ts";
+import { Ago, useAgo } from "../parts/ago.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Rating } from "../parts/rating.tsx";
 import { endOf } from "./find.ts";
@@ -16,12 +17,13 @@ interface Props {
 
 /** A table of requests. */
 export function GenerationTable({ generations, opened, open }: Props) {
+  useAgo();
   const columns: Column<Generation>[] = [
     {
       title: "Time",
       cell: (row) => (
         <button type="button" class="link row" onClick={() => open(row)}>
-          {timeText(row.at)}
+          <Ago at={row.at} />
         </button>
       ),
     },
@@ -44,6 +46,7 @@ export function GenerationTable({ generations, opened, open }: Props) {
   ];
   return (
     <DataTable
+      isSticky
       label="Requests"
       columns={columns}
       rows={generations}
@@ -63,11 +66,13 @@ function isRatable({ outcome, at }: Generation): boolean {
   return isAnswered && at !== undefined && Date.now() - timestampDate(at).getTime() < RATABLE_MS;
 }
 
-/** How a request ended, as a tag. */
+/** How a request ended, as a tag if it is not the usual end. */
 export function End({ row }: { row: Generation }) {
   const end = endOf(row);
-  if (row.outcome === Outcome.OK)
-    return <span class="tag good">{wordOf(FinishReasonSchema, row.finishReason) || end}</span>;
+  if (row.outcome === Outcome.OK) {
+    const isUsual = row.finishReason === FinishReason.STOP;
+    return <span class={isUsual ? "soft" : "tag"}>{words(wordOf(FinishReasonSchema, row.finishReason)) || end}</span>;
+  }
   const isFailure = row.outcome === Outcome.FAILED;
   return <span class={`tag ${isFailure ? "bad" : "warn"}`}>{isFailure ? end : words(end)}</span>;
 }

@@ -1,8 +1,9 @@
 import { AnswerShapeSchema, type Generation } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
-import { count, duration, timeText, words } from "../format.ts";
+import { count, duration, words } from "../format.ts";
 import { useLoad } from "../load.ts";
+import { Ago } from "../parts/ago.tsx";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Link } from "../parts/link.tsx";
@@ -14,7 +15,14 @@ import type { Filter } from "./find.ts";
 const LOAD_MS = 3_000;
 
 const COLUMNS: readonly Column<Generation>[] = [
-  { title: "Time", cell: ({ id, at }) => <Link to={pathOf(`runs/${id}`)}>{timeText(at)}</Link> },
+  {
+    title: "Time",
+    cell: ({ id, at }) => (
+      <Link to={pathOf(`runs/${id}`)}>
+        <Ago at={at} />
+      </Link>
+    ),
+  },
   { title: "Key", class: "name", cell: ({ keyName, keyId }) => keyName || keyId },
   { title: "Level", class: "half", cell: ({ level }) => wordOf(EffortSchema, level) },
   { title: "Answer", class: "half", cell: ({ shape }) => words(wordOf(AnswerShapeSchema, shape)) },

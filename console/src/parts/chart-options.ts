@@ -66,7 +66,7 @@ function axesOf({ series, axis }: ChartProps, element: HTMLElement): NonNullable
       ticks: { show: false },
       size: 48,
       splits: isWhole ? spreadWhole : spread,
-      values: (_, splits) => splits.map(axis),
+      values: (_, splits) => splits.map((value) => axis(value, (splits[1] ?? 1) - (splits[0] ?? 0))),
     },
   ];
 }

@@ -28,8 +28,8 @@ export interface ChartProps {
   readonly series: readonly ChartSeries[];
   /** Formats a value. */
   readonly write: (value: number) => string;
-  /** Formats a value for the axis. */
-  readonly axis: (value: number) => string;
+  /** Formats a value for the axis. @param step distance of its marks */
+  readonly axis: (value: number, step: number) => string;
   /** Called with the range of points that was selected by dragging. */
   readonly zoom?: (from: Date, to: Date) => void;
 }

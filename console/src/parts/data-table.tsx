@@ -19,12 +19,14 @@ interface Props<T> {
   open?: (row: T) => void;
   isOpen?: (row: T) => boolean;
   isOff?: (row: T) => boolean;
+  /** Whether the titles of the columns stay in view, on a screen that is wide enough for the table. */
+  isSticky?: boolean;
 }
 
 /** A table. On a narrow screen each row is a card with the titles of the columns beside the values. */
-export function DataTable<T>({ label, columns, rows, keyOf, open, isOpen, isOff }: Props<T>) {
+export function DataTable<T>({ label, columns, rows, keyOf, open, isOpen, isOff, isSticky = false }: Props<T>) {
   return (
-    <Scroll label={label}>
+    <Scroll label={label} isSticky={isSticky}>
       <table class="stacked">
         <thead>
           <tr>
