@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
-import { AnswerShape, GenerationSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
+import { ActorKind, AnswerShape, GenerationSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { Effort, FinishReason } from "../../gen/chorus/v1/generation_pb.js";
 import { recordByService } from "../../src/admin/shared/audit.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
@@ -159,6 +159,51 @@ test("returns the audit in pages, newest first", async (t) => {
     Array.from({ length: 250 }, (_, i) => `test.${249 - i}`),
   );
   assert.deepEqual((await activity.listAudit({ workspace: "two" })).entries, []);
+});
+
+test("returns the changes that match a filter, and searches in bounded steps", async (t) => {
+  const { pool, activity } = await openWithGenerations(t, 1);
+  await pool.query(
+    `insert into audit (workspace_id, at, actor_kind, actor_id, action)
+     select 'ws_1', to_timestamp(${START / 1_000} + i), (array['owner', 'member', 'operator'])[1 + i % 3],
+       'tok_' || i % 2, case when i = 5 then 'key.create' when i = 15000 then 'keys.none' else 'limits.set' end
+     from generate_series(0, 24999) i`,
+  );
+  type AuditFilter = Parameters<BackOffice["activity"]["listAudit"]>[0];
+  const list = async (filter: AuditFilter) => {
+    const found: number[] = [];
+    let pages = 0;
+    for (let pageToken = ""; pageToken !== "" || pages === 0; ) {
+      const page = await activity.listAudit({ workspace: "one", pageSize: 1_000, pageToken, ...filter });
+      found.push(...page.entries.map(({ at }) => Number(at?.seconds) - START / 1_000));
+      assert.equal(page.searchedTo === undefined, page.nextPageToken === "");
+      pageToken = page.nextPageToken;
+      assert.ok(++pages < 100);
+    }
+    return { found, pages };
+  };
+  assert.deepEqual(await list({ action: "key" }), { found: [5], pages: 3 });
+  assert.deepEqual((await list({ action: "keys.none" })).found, [15_000]);
+  assert.deepEqual((await list({ action: "key.revoke" })).found, []);
+  const period = { startTime: at(START + 10_000), endTime: at(START + 22_000) };
+  const expected = Array.from({ length: 12 }, (_, i) => 21 - i);
+  assert.deepEqual((await list(period)).found, expected);
+  const ofMembers = await list({ ...period, actorKind: ActorKind.MEMBER });
+  assert.deepEqual(ofMembers, { found: expected.filter((i) => i % 3 === 1), pages: 1 });
+  assert.deepEqual(
+    (await list({ ...period, actorId: "tok_1", action: "limits" })).found,
+    expected.filter((i) => i % 2),
+  );
+  assert.equal((await list({ actorId: "tok_1" })).found.length, 12_500);
+  for (const [filter, field] of [
+    [{ action: "key." }, "action"],
+    [{ action: "k%" }, "action"],
+    [{ actorKind: 99 as ActorKind }, "actor_kind"],
+    [{ actorId: "\0" }, "actor_id"],
+    [{ actorId: "x".repeat(201) }, "actor_id"],
+    [{ startTime: { seconds: -(10n ** 12n) } }, "from"],
+  ] as const)
+    await assert.rejects(activity.listAudit({ workspace: "one", ...filter }), { kind: "invalid_request", field });
 });
 
 test("returns every change of all workspaces and of the service to an operator who names no workspace", async (t) => {

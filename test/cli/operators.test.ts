@@ -72,5 +72,11 @@ test("lists the changes of a workspace for operators and its owner", async ({ se
   }
   const { entries } = JSON.parse(await cli(["audit", "default", "--limit", "1", "--json"]));
   assert.deepEqual([entries.length, entries[0].action, entries[0].details.amount], [1, "spend_limit.set", "5"]);
+  const actions = async (...args: string[]) =>
+    JSON.parse(await cli(["audit", "default", "--json", ...args])).entries.map((one: { action: string }) => one.action);
+  assert.deepEqual(await actions("--action", "spend_limit", "--by", "owner", "--from", "1h"), ["spend_limit.set"]);
+  assert.deepEqual(await actions("--by", entries[0].actor_id), ["spend_limit.set"]);
+  assert.deepEqual(await actions("--action", "spend_limit", "--by", "operator"), []);
+  assert.deepEqual(await actions("--action", "spend_limit", "--to", "1h"), []);
   assert.match(await cli(["audit", "default", "--limit", "1"]), /There are older changes; --limit 10 shows more/);
 });

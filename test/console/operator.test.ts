@@ -7,7 +7,7 @@ import { test as base, describe } from "vitest";
 import { openPool } from "../../src/store/pool.ts";
 import { fixture } from "../helpers/lifetime.ts";
 import { until } from "../helpers/until.ts";
-import { openConsole, skipReason, visit } from "./chromium.ts";
+import { downloaded, openConsole, skipReason, visit } from "./chromium.ts";
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -81,6 +81,11 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await page.getByText(/^It signs in one browser, once/).waitFor();
     await page.getByRole("link", { name: "Audit log", exact: true }).last().click();
     await page.getByText("Booked a purchase").waitFor();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export as CSV" }).click();
+    assert.match(await downloaded(download), /,ws_\w+,acme\.dev\r\n/);
+    await page.getByLabel("Changes", { exact: true }).first().selectOption("Tier");
+    await page.getByText("No change matches.").waitFor();
     await page.goBack();
     await page.getByRole("heading", { level: 1, name: "acme.dev" }).waitFor();
     assert.deepEqual(problems, []);

@@ -1,5 +1,6 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { ScrollText } from "lucide";
-import { ActorKind, type AuditEntry, type ListAuditResponse } from "../../../gen/chorus/admin/v1/activity_pb.js";
+import { ActorKind, type AuditEntry } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { timeText, words } from "../format.ts";
 import type { Loaded } from "../load.ts";
 import { Card } from "../parts/card.tsx";
@@ -9,7 +10,9 @@ import { Link } from "../parts/link.tsx";
 import { type Pager, PagerButtons } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
+import { narrow } from "../route.ts";
 import { changesOf } from "./changes.ts";
+import { type Filter, type Found, narrows } from "./filter.ts";
 import { sentenceOf } from "./sentence.ts";
 
 const ACTORS: Partial<Record<ActorKind, string>> = {
@@ -20,30 +23,42 @@ const ACTORS: Partial<Record<ActorKind, string>> = {
 };
 
 interface Props {
-  page: Loaded<ListAuditResponse>;
+  page: Loaded<Found>;
   pager: Pager;
+  filter: Filter;
   /** Address of the audit log of one workspace. With it, a column names the workspace of each change. */
   addressOfWorkspace?: (name: string) => string;
 }
 
 /** A page of the audit log. */
-export function AuditCard({ page, pager, addressOfWorkspace }: Props) {
+export function AuditCard({ page, pager, filter, addressOfWorkspace }: Props) {
   const columns = addressOfWorkspace ? withWorkspace(addressOfWorkspace) : COLUMNS;
   return (
     <Card flush>
       <Pending of={page} what="changes" skeleton={<Skeleton tall="20rem" />}>
-        {({ entries, nextPageToken }) => (
+        {({ entries, next, searchedTo }) => (
           <>
             {entries.length === 0 ? (
-              <Empty title="There are no changes yet." icon={ScrollText} />
+              <None isFiltered={narrows(filter)} searchedTo={next ? searchedTo : undefined} />
             ) : (
               <DataTable label="Changes" columns={columns} rows={entries} keyOf={({ id }) => id} />
             )}
-            <PagerButtons pager={pager} next={nextPageToken} />
+            <PagerButtons pager={pager} next={next} />
           </>
         )}
       </Pending>
     </Card>
+  );
+}
+
+/** In place of an empty page. @param searchedTo the time to which it was searched, if that is not all */
+function None({ isFiltered, searchedTo }: { isFiltered: boolean; searchedTo: Timestamp | undefined }) {
+  if (!isFiltered) return <Empty title="There are no changes yet." icon={ScrollText} />;
+  if (!searchedTo) return <Empty title="No change matches." icon={ScrollText} />;
+  return (
+    <Empty title={`No change matches back to ${timeText(searchedTo)}.`} icon={ScrollText}>
+      <p>Go to older changes to search further.</p>
+    </Empty>
   );
 }
 
@@ -55,7 +70,15 @@ const COLUMNS: Column<AuditEntry>[] = [
     cell: ({ actorKind, actorId, actorName }) => (
       <span>
         {actorName && <strong>{actorName}, </strong>}
-        {ACTORS[actorKind] ?? "Unknown"} <code class="soft">{actorId}</code>
+        {ACTORS[actorKind] ?? "Unknown"}{" "}
+        <button
+          type="button"
+          class="link"
+          title={`Only changes by ${actorName || actorId}`}
+          onClick={() => narrow({ actor: actorId })}
+        >
+          <code>{actorId}</code>
+        </button>
       </span>
     ),
   },

@@ -39,6 +39,9 @@ const SENTENCES: Readonly<Record<string, readonly [text: string, member?: string
   "workspace.create": ["Created the workspace", "name"],
 };
 
+/** The actions that have a sentence. */
+export const ACTIONS: readonly string[] = Object.keys(SENTENCES);
+
 /**
  * An entry of the audit log as a sentence and the other details.
  * @param action such as `key.create`; one that is not known is written in its own words

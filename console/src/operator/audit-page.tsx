@@ -1,22 +1,18 @@
-import { RefreshCw } from "lucide";
-import { AuditCard } from "../audit/audit-card.tsx";
-import { useLoad } from "../load.ts";
-import { Icon } from "../parts/icon.tsx";
+import { AuditLog } from "../audit/audit-log.tsx";
+import { filterOf } from "../audit/filter.ts";
+import { saveAudit } from "../audit/save-audit.ts";
+import { ExportButton } from "../parts/export-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { usePager } from "../parts/pager.tsx";
 import { useRoute } from "../route.ts";
 import { addressOf } from "./pages.ts";
 import { activity } from "./rpc.ts";
 
 /** Lists who changed what: in the workspace that the address names, or in the service as a whole. */
 export function AuditPage() {
-  const workspace = useRoute().query.get("workspace") ?? "";
-  const pager = usePager(workspace);
-  const page = useLoad(
-    (signal) => activity.listAudit({ workspace, pageSize: 50, pageToken: pager.token }, { signal }),
-    `${workspace} ${pager.token}`,
-  );
+  const { query } = useRoute();
+  const workspace = query.get("workspace") ?? "";
+  const filter = filterOf(query, workspace);
   return (
     <>
       <PageHead
@@ -28,13 +24,11 @@ export function AuditPage() {
         }
       >
         {workspace && <Link to={addressOf("audit")}>All changes</Link>}
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <ExportButton label="Export as CSV" run={(progress, signal) => saveAudit(activity, filter, progress, signal)} />
       </PageHead>
-      <AuditCard
-        page={page}
-        pager={pager}
+      <AuditLog
+        calls={activity}
+        filter={filter}
         {...(workspace ? {} : { addressOfWorkspace: (name) => addressOf("audit", { workspace: name }) })}
       />
     </>

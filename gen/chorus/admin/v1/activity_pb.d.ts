@@ -759,11 +759,46 @@ export declare type ListAuditRequest = Message<"chorus.admin.v1.ListAuditRequest
   pageSize: number;
 
   /**
-   * `next_page_token` of the previous page. Empty for the first page.
+   * `next_page_token` of the previous page, with the same filters. Empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Start of the period, inclusive. Default: the oldest change.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 4 [json_name = "from"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * End of the period, exclusive. Default: now.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 5 [json_name = "to"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * An action such as `key.create`, or the part before the dot for all actions of this kind, such as `key`. Empty: any.
+   *
+   * @generated from field: string action = 6;
+   */
+  action: string;
+
+  /**
+   * Who made the change. Unspecified: anyone.
+   *
+   * @generated from field: chorus.admin.v1.ActorKind actor_kind = 7;
+   */
+  actorKind: ActorKind;
+
+  /**
+   * Identifier of the token or person that made the change, or the reason for which the service did. Empty: any.
+   *
+   * @generated from field: string actor_id = 8;
+   */
+  actorId: string;
 };
 
 /**
@@ -779,7 +814,8 @@ export declare const ListAuditRequestSchema: GenMessage<ListAuditRequest>;
  */
 export declare type ListAuditResponse = Message<"chorus.admin.v1.ListAuditResponse"> & {
   /**
-   * The entries.
+   * The entries. A page can have fewer than `page_size` entries, or none, without being the last, because one call
+   * searches a bounded number of rows.
    *
    * @generated from field: repeated chorus.admin.v1.AuditEntry entries = 1;
    */
@@ -791,6 +827,13 @@ export declare type ListAuditResponse = Message<"chorus.admin.v1.ListAuditRespon
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * The search has covered the period back to this time. Not set on the last page.
+   *
+   * @generated from field: google.protobuf.Timestamp searched_to = 3;
+   */
+  searchedTo?: Timestamp | undefined;
 };
 
 /**

@@ -1,0 +1,79 @@
+import { RefreshCw, X } from "lucide";
+import { useLoad } from "../load.ts";
+import { FilterChoice } from "../parts/filter-choice.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { usePager } from "../parts/pager.tsx";
+import { narrow } from "../route.ts";
+import { AuditCard } from "./audit-card.tsx";
+import { ACTORS, type Calls, type Filter, findChanges, KINDS } from "./filter.ts";
+
+interface Props {
+  calls: Calls;
+  filter: Filter;
+  /** Address of the audit log of one workspace. With it, a column names the workspace of each change. */
+  addressOfWorkspace?: (name: string) => string;
+}
+
+/** The changes that match a filter, in pages, with the controls of the filter. */
+export function AuditLog({ calls, filter, ...rest }: Props) {
+  const of = JSON.stringify(filter);
+  const pager = usePager(of);
+  const page = useLoad(
+    (signal) => findChanges(calls, filter, { pageSize: 50, pageToken: pager.token }, signal),
+    `${of} ${pager.token}`,
+  );
+  return (
+    <>
+      <div class="toolbar">
+        <FilterChoice label="Changes" value={filter.kind} options={KINDS} change={(kind) => narrow({ kind })} />
+        <FilterChoice label="Made by" value={filter.by} options={ACTORS} change={(by) => narrow({ by })} />
+        {filter.actor && <ByOne actor={filter.actor} />}
+        <Days filter={filter} />
+        <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
+          <Icon of={RefreshCw} />
+        </button>
+      </div>
+      <AuditCard page={page} pager={pager} filter={filter} {...rest} />
+    </>
+  );
+}
+
+/** One token or person, chosen in the table. */
+function ByOne({ actor }: { actor: string }) {
+  return (
+    <span class="chip filter">
+      By: <strong>{actor}</strong>
+      <button
+        type="button"
+        class="quiet round"
+        onClick={() => narrow({ actor: undefined })}
+        aria-label="Show the changes of all"
+      >
+        <Icon of={X} />
+      </button>
+    </span>
+  );
+}
+
+/** First and last day. Without one, the period has no bound on that side. */
+function Days({ filter: { from, to } }: { filter: Filter }) {
+  return (
+    <span class="range">
+      <input
+        type="date"
+        aria-label="First day"
+        value={from}
+        {...(to ? { max: to } : {})}
+        onChange={(event) => narrow({ from: event.currentTarget.value })}
+      />
+      <span class="soft">to</span>
+      <input
+        type="date"
+        aria-label="Last day"
+        value={to}
+        {...(from ? { min: from } : {})}
+        onChange={(event) => narrow({ to: event.currentTarget.value })}
+      />
+    </span>
+  );
+}
