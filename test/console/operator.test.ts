@@ -31,7 +31,7 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
   test("open with the operator token alone, and close at sign-out", async ({ console: { open, service, token } }) => {
     const page = await open("/console/operator/models");
     await enter(page, token);
-    await page.getByRole("alert").getByText("This token is not valid.").waitFor();
+    await page.getByRole("alert").getByText("This is an owner token.").waitFor();
     await enter(page, service.operatorToken);
     await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
     await page.getByRole("rowheader", { name: "openai-fast" }).waitFor();

@@ -28,6 +28,32 @@ describe.skipIf(skipReason !== undefined)("console sessions", () => {
     await page.getByLabel("Owner token").fill("ow_nothing");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").getByText("This token is not valid.").waitFor();
+    const field = page.getByLabel("Owner token");
+    assert.match((await field.getAttribute("aria-describedby")) ?? "", /^token-wrong token-help$/);
+    assert.equal(await field.getAttribute("aria-invalid"), "true");
+  });
+
+  test("says what a token opens that belongs elsewhere, and gives the field the focus again", async ({
+    visit: { page },
+  }) => {
+    const field = page.getByLabel("Owner token");
+    await field.fill("op_0123456789");
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText("This is an operator token.").waitFor();
+    assert.ok(await field.evaluate((each) => each === document.activeElement));
+    await field.fill("ck_0123456789");
+    await page.keyboard.press("Enter");
+    await alert.getByText("This is an API key").waitFor();
+    await field.fill("op_0123456789");
+    await page.keyboard.press("Enter");
+    await alert.getByRole("link").click();
+    await page.getByLabel("Operator token").fill("ow_0123456789");
+    await page.keyboard.press("Enter");
+    await alert.getByText("This is an owner token.").waitFor();
+    const names = await page.locator("form input").evaluateAll((all) => all.map((each) => each.outerHTML));
+    assert.match(names[0] ?? "", /autocomplete="username"/);
+    assert.match(names[1] ?? "", /autocomplete="current-password"/);
   });
 
   test("opens with a sign-in link, once, and removes it from the address", async ({

@@ -29,11 +29,32 @@ interface Props<T> {
   enter: (session: T) => void;
 }
 
+/** What is said of a token that opens something else, by what it begins with. */
+const OTHERS: Readonly<Record<string, ComponentChildren>> = {
+  ck_: "This is an API key: it calls the service, and opens no console.",
+  op_: (
+    <>
+      This is an operator token. It opens the <a href="/console/operator">operator’s side</a>.
+    </>
+  ),
+  ow_: (
+    <>
+      This is an owner token. It opens the <a href="/console">console of its workspace</a>.
+    </>
+  ),
+};
+
+function wrongOf(token: string, { placeholder, wrong }: SignInText): ComponentChildren {
+  const kind = token.slice(0, 3);
+  return placeholder.startsWith(kind) ? wrong : (OTHERS[kind] ?? wrong);
+}
+
 /** Asks for the token that opens a session. */
 export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
   const [token, setToken] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const [wrong, setWrong] = useState<ComponentChildren>();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = text.title;
@@ -44,17 +65,18 @@ export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
     event.preventDefault();
     setBusy(true);
     setError(undefined);
+    setWrong(undefined);
+    const entered = token.trim();
     try {
-      const entered = token.trim();
       enter(await client.signIn(secretOfLink(entered) ?? entered));
     } catch (failure) {
-      setError(failure);
+      if (failure instanceof SignInError && failure.isToken) setWrong(wrongOf(entered, text));
+      else setError(failure);
       setBusy(false);
+      field.current?.focus();
       field.current?.select();
     }
   };
-
-  const isWrong = error instanceof SignInError && error.isToken;
 
   return (
     <main class="sign-in">
@@ -66,9 +88,11 @@ export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
         <h1>{text.heading}</h1>
         <ProviderSignIn />
         <form class="form" onSubmit={submit}>
-          <Field id="token" label={text.label} help={text.help}>
+          <UserName name={text.label} />
+          <Field id="token" label={text.label} help={text.help} wrong={wrong}>
             <input
               id="token"
+              name="token"
               ref={field}
               type="password"
               autocomplete="current-password"
@@ -77,16 +101,11 @@ export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
               required
               value={token}
               onInput={(event) => setToken(event.currentTarget.value)}
-              aria-describedby="token-help"
-              {...(isWrong ? { "aria-invalid": "true" as const } : {})}
+              aria-describedby={wrong ? "token-wrong token-help" : "token-help"}
+              {...(wrong ? { "aria-invalid": "true" as const } : {})}
             />
           </Field>
-          {isWrong && (
-            <Note tone="bad" role="alert">
-              {text.wrong}
-            </Note>
-          )}
-          {error !== undefined && !isWrong && <FailureNote error={error} />}
+          {error !== undefined && <FailureNote error={error} />}
           <button class="primary" type="submit" disabled={busy}>
             {busy ? "Signing in…" : "Sign in"}
           </button>
@@ -95,4 +114,10 @@ export function SignIn<T>({ client, text, notice, enter }: Props<T>) {
       <ThemeSwitch />
     </main>
   );
+}
+
+/** An input that nobody sees: password managers keep the tokens of both sides apart by it. */
+function UserName({ name }: { name: string }) {
+  const hidden = { class: "hidden", tabIndex: -1, "aria-hidden": true, readOnly: true };
+  return <input name="username" autocomplete="username" value={name} {...hidden} />;
 }
