@@ -1,4 +1,5 @@
 import type { Signal } from "../concurrency/abort.ts";
+import type { Parts } from "../concurrency/parts.ts";
 import type { Engine, EngineEvent, Question } from "./question.ts";
 import { strictAnswer } from "./strict.ts";
 import { TextAnswer } from "./text-answer.ts";
@@ -13,11 +14,7 @@ export type { Engine, EngineEvent, Finish, Question } from "./question.ts";
  * @throws Failure structured_output_failed, upstream_failed, or request_too_long, the last at once; the reason of
  *   `signal` when it aborts.
  */
-export function answer(
-  engine: Engine,
-  question: Question,
-  signal: Signal,
-): AsyncIterableIterator<EngineEvent, void, undefined> {
+export function answer(engine: Engine, question: Question, signal: Signal): Parts<EngineEvent> {
   if (question.tools && question.tools.choice !== "none") return toolAnswer(engine, question, question.tools, signal);
   return question.shape === "json_schema"
     ? strictAnswer(engine, question, signal)

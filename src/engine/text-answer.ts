@@ -1,6 +1,7 @@
 import type { Signal } from "../concurrency/abort.ts";
+import { type NextPart, NO_PART, type Parts } from "../concurrency/parts.ts";
 import { Turns } from "../concurrency/turns.ts";
-import type { End, Piece, Pieces, Step } from "../models/port/model.ts";
+import type { End, NextPiece, Pieces, Step } from "../models/port/model.ts";
 import { PER_TURN } from "../overload/bounds.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
@@ -27,7 +28,7 @@ const SLICE = 8 * 1024;
 /** Slices of long texts that are counted, one of each answer in turn. */
 const slices = new Turns<string>(PER_TURN.counted);
 
-type Next = IteratorResult<EngineEvent, undefined>;
+type Next = NextPart<EngineEvent>;
 
 const NONE: Iterator<EngineEvent, undefined> = [].values();
 
@@ -36,7 +37,7 @@ const NONE: Iterator<EngineEvent, undefined> = [].values();
  * hand-written iterator, because a generator takes longer for each piece and holds 0.4 KB more while it waits.
  * @throws Failure request_too_long when the request exceeds the context window of every model
  */
-export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined, undefined> {
+export class TextAnswer implements Parts<EngineEvent> {
   readonly #question: Question;
   readonly #signal: Signal;
   readonly #pieces: Pieces;
@@ -71,21 +72,22 @@ export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined,
     return this;
   }
 
-  next(): Promise<Next> {
-    if (this.#last) return Promise.resolve(this.#last.next());
+  next(): Next | Promise<Next> {
+    if (this.#last) return this.#last.next();
     if (this.#rest !== "") return this.#takeSlice();
     // A unary call has already ended. Its end, which has the usage, is still to come.
     if (this.#question.streamed && this.isOver) return this.#leave(undefined);
-    return this.#pieces.next().then(this.#take, this.#fail);
+    const reading = this.#pieces.next();
+    return reading instanceof Promise ? reading.then(this.#take, this.#fail) : this.#take(reading);
   }
 
-  async return(): Promise<Next> {
+  return(): Next | Promise<Next> {
     this.#last = NONE;
-    await this.#pieces.return?.();
-    return NONE.next();
+    const leaving = this.#pieces.return?.();
+    return leaving instanceof Promise ? leaving.then(() => NO_PART) : NO_PART;
   }
 
-  readonly #take = ({ done, value: piece }: IteratorResult<Piece, void>): Next | Promise<Next> => {
+  readonly #take = ({ done, value: piece }: NextPiece): Next | Promise<Next> => {
     if (done) return this.#finish(undefined);
     if (piece.type === "end") return this.#leave(piece);
     if (piece.type === "step") {
@@ -123,13 +125,9 @@ export class TextAnswer implements AsyncIterableIterator<EngineEvent, undefined,
   }
 
   /** Ends the call of the models. */
-  async #leave(end: End | undefined): Promise<Next> {
-    try {
-      await this.#pieces.return?.();
-    } catch (error) {
-      return this.#fail(error);
-    }
-    return this.#finish(end);
+  #leave(end: End | undefined): Next | Promise<Next> {
+    const leaving = this.#pieces.return?.();
+    return leaving instanceof Promise ? leaving.then(() => this.#finish(end), this.#fail) : this.#finish(end);
   }
 
   #finish(end: End | undefined): Next {

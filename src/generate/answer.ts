@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { StreamGenerateResponse_ToolCallSchema } from "../../gen/chorus/v1/generation_pb.js";
+import type { Parts } from "../concurrency/parts.ts";
 import { answer, type Engine, type EngineEvent, type Question } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
@@ -43,12 +44,8 @@ export async function search(
   }
 }
 
-/** Asks the engine for the answer. @returns its events, one by one for `callerEvent` */
-export function engineEvents(
-  engine: Engine,
-  progress: Progress,
-  conversation: Conversation,
-): AsyncIterableIterator<EngineEvent, void, undefined> {
+/** Asks the engine for the answer. @returns its events, one by one for `deliver` */
+export function engineEvents(engine: Engine, progress: Progress, conversation: Conversation): Parts<EngineEvent> {
   const { id, checked, choice, context, input, running, streamed, cost, trace } = progress;
   const { kind, difficulty } = choice;
   const namesStop = context.namesStop === true && checked.stops.length > 0;
@@ -75,8 +72,22 @@ export function engineEvents(
   return tracedParts("plan", answer(engine, question, running.signal), { attributes: { "chorus.kind": kind } });
 }
 
+/** Passes an event of the engine to the caller, if it is for callers, and notes what was delivered. */
+export function deliver(progress: Progress, engineEvent: EngineEvent, take: Take): Promise<void> | undefined {
+  const event = callerEvent(progress, engineEvent);
+  const taken = event && take(event);
+  if (taken) return taken.then(() => note(progress, event));
+  if (event) note(progress, event);
+  return undefined;
+}
+
+function note(progress: Progress, event: GenerateEvent): void {
+  if (event.type === "delta") progress.delivered += event.text;
+  else if (event.type === "tool_call") progress.calls.push(event.call);
+}
+
 /** Notes an event of the engine. @returns what the caller gets of it, if anything */
-export function callerEvent(progress: Progress, event: EngineEvent): GenerateEvent | undefined {
+function callerEvent(progress: Progress, event: EngineEvent): GenerateEvent | undefined {
   if (event.type === "text") return { type: "delta", text: event.text };
   if (event.type === "call") return { type: "tool_call", call: create(StreamGenerateResponse_ToolCallSchema, event) };
   if (event.type === "finish") progress.finish = event;

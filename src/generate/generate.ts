@@ -7,6 +7,7 @@ import type {
 import type { Caller } from "../admission/authenticate.ts";
 import type { Admission } from "../admission/lease.ts";
 import type { RateLimit } from "../admission/rate-limits.ts";
+import { forEach } from "../concurrency/parts.ts";
 import { Turns } from "../concurrency/turns.ts";
 import type { Config } from "../config/config.ts";
 import { CallerGone } from "../contract/endings.ts";
@@ -20,7 +21,7 @@ import { PER_TURN } from "../overload/bounds.ts";
 import type { RunKeeper } from "../runs/keeper.ts";
 import type { Search } from "../search/search.ts";
 import { traced } from "../telemetry/tracing.ts";
-import { callerEvent, engineEvents, openingEvents, search } from "./answer.ts";
+import { deliver, engineEvents, openingEvents, search } from "./answer.ts";
 import { check } from "./check.ts";
 import { countTokens } from "./count-tokens.ts";
 import type { InFlight } from "./in-flight.ts";
@@ -88,18 +89,20 @@ export function createGeneration(current: () => GenerationParts): Generation {
       return turn ? turn.then(() => admission.precheck(workspaceId)) : admission.precheck(workspaceId);
     },
     generate: (request, context, take) => generate(current(), request, context, true, take),
-    async generateWhole(request, context) {
+    generateWhole(request, context) {
       let text = "";
       const calls: StreamGenerateResponse_ToolCall[] = [];
       let done: StreamGenerateResponse_Done | undefined;
-      await generate(current(), request, context, false, (event) => {
+      const generating = generate(current(), request, context, false, (event) => {
         if (event.type === "delta") text += event.text;
         else if (event.type === "tool_call") calls.push(event.call);
         else if (event.type === "done") done = event.done;
         return undefined;
       });
-      if (!done) throw new Failure("internal");
-      return fold({ text, calls }, done, context);
+      return generating.then(() => {
+        if (!done) throw new Failure("internal");
+        return fold({ text, calls }, done, context);
+      });
     },
     limits: (workspaceId) => current().admission.limits(workspaceId),
     countTokens: (request, context) => countTokens(current(), request, context),
@@ -155,14 +158,7 @@ async function generate(
       if (toAnswer) await toAnswer;
       for (const event of openingEvents(progress)) await take(event);
       const grounded = checked.webSearch ? await search(parts.search, progress, take) : input.conversation;
-      for await (const engineEvent of engineEvents(engine, progress, grounded)) {
-        const event = callerEvent(progress, engineEvent);
-        if (!event) continue;
-        const taken = take(event);
-        if (taken) await taken;
-        if (event.type === "delta") progress.delivered += event.text;
-        else if (event.type === "tool_call") progress.calls.push(event.call);
-      }
+      await forEach(engineEvents(engine, progress, grounded), (engineEvent) => deliver(progress, engineEvent, take));
       ending = context.signal.aborted ? failed(progress, new CallerGone()) : ended(progress);
     } catch (error) {
       ending = failed(progress, error);

@@ -1,6 +1,7 @@
 import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
+import { forEach, NO_PART } from "../concurrency/parts.ts";
 import { HandOver } from "./hand-over.ts";
-import type { EndReason, Model, ModelCall, Piece, Pieces } from "./port/model.ts";
+import type { EndReason, Model, ModelCall, NextPiece, Piece, Pieces } from "./port/model.ts";
 import { ModelError } from "./port/model-error.ts";
 
 /** No model could answer. `cause` is what the last one threw. The message contains no text of a vendor. */
@@ -127,8 +128,9 @@ class LastTry implements Pieces {
     return this;
   }
 
-  next(): Promise<IteratorResult<Piece, void>> {
-    return this.#pieces.next().catch(this.#fail);
+  next(): NextPiece | Promise<NextPiece> {
+    const reading = this.#pieces.next();
+    return reading instanceof Promise ? reading.catch(this.#fail) : reading;
   }
 
   readonly #fail = (error: unknown): never => {
@@ -136,9 +138,8 @@ class LastTry implements Pieces {
     throw new UpstreamError([...this.#causes, error]);
   };
 
-  async return(): Promise<IteratorResult<Piece, void>> {
-    await this.#pieces.return?.();
-    return { done: true, value: undefined };
+  return(): NextPiece | Promise<NextPiece> {
+    return this.#pieces.return?.() ?? NO_PART;
   }
 }
 
@@ -158,21 +159,19 @@ class SideBySide implements Pieces {
     return this;
   }
 
-  async next(): Promise<IteratorResult<Piece, void>> {
-    if (!this.#pieces) {
-      // Nothing follows a failure.
-      this.#pieces = NONE;
-      this.#pieces = (await this.#ask()).values();
-    }
-    return this.#pieces.next();
+  next(): NextPiece | Promise<NextPiece> {
+    return this.#pieces ? this.#pieces.next() : this.#ask();
   }
 
-  async return(): Promise<IteratorResult<Piece, void>> {
+  return(): NextPiece {
     this.#pieces = NONE;
-    return NONE.next();
+    return NO_PART;
   }
 
-  async #ask(): Promise<readonly Piece[]> {
+  /** @returns the first piece of the first completion */
+  async #ask(): Promise<NextPiece> {
+    // Nothing follows a failure.
+    this.#pieces = NONE;
     const call = this.#call;
     const candidates = new Candidates(this.#models);
     const tries: WholeCompletion[] = [];
@@ -181,7 +180,9 @@ class SideBySide implements Pieces {
         tries.push(new WholeCompletion(model, own));
         const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
         call.signal.throwIfAborted();
-        if (pieces) return pieces;
+        if (!pieces) continue;
+        this.#pieces = pieces.values();
+        return this.#pieces.next();
       }
     } finally {
       for (const each of tries) each.end();
@@ -210,23 +211,27 @@ class WholeCompletion {
   constructor(model: Model, call: ModelCall) {
     this.model = model;
     this.#link = new LinkedAbort(call.signal);
-    void this.#run(model.ask({ ...call, signal: this.#link.signal }));
+    this.#run(model.ask({ ...call, signal: this.#link.signal }));
   }
 
   /** A completion without text and calls counts as failed. */
-  async #run(pieces: Pieces): Promise<void> {
+  #run(pieces: Pieces): void {
     const all: Piece[] = [];
-    try {
-      let hasText = false;
-      for await (const piece of pieces) {
-        if (piece.type === "text" || piece.type === "calls") hasText = true;
-        else if (piece.type === "end" && !hasText) demandText(piece.reason);
-        all.push(piece);
-      }
-      this.result = { pieces: all };
-    } catch (error) {
-      this.result = { error };
-    }
+    let hasText = false;
+    const reading = forEach(pieces, (piece) => {
+      if (piece.type === "text" || piece.type === "calls") hasText = true;
+      else if (piece.type === "end" && !hasText) demandText(piece.reason);
+      all.push(piece);
+      return undefined;
+    });
+    reading.then(
+      () => this.#end({ pieces: all }),
+      (error) => this.#end({ error }),
+    );
+  }
+
+  #end(result: WholeCompletion["result"]): void {
+    this.result = result;
     this.onResult();
   }
 
@@ -241,31 +246,23 @@ class WholeCompletion {
  * Waits for the first completion. Moves failed tries from `tries` to `candidates`.
  * @returns its pieces; undefined when all tries have failed, or after `ms`
  */
-async function firstOf(
+function firstOf(
   tries: WholeCompletion[],
   candidates: Candidates,
   ms: number | undefined,
 ): Promise<readonly Piece[] | undefined> {
-  let isUp = false;
-  let wake = () => {};
-  const expire = () => {
-    isUp = true;
-    wake();
-  };
-  const timer = ms === undefined ? undefined : setTimeout(expire, ms);
-  for (const one of tries) one.onResult = () => wake();
-  try {
-    for (;;) {
+  // `Promise.race` would make four promises for each try.
+  return new Promise((resolve) => {
+    const look = (isUp: boolean) => {
       const pieces = takeResult(tries, candidates);
-      if (pieces || tries.length === 0 || isUp) return pieces;
-      // `Promise.race` would make four promises for each try.
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-  } finally {
-    clearTimeout(timer);
-  }
+      if (!pieces && tries.length > 0 && !isUp) return;
+      clearTimeout(timer);
+      resolve(pieces);
+    };
+    const timer = ms === undefined ? undefined : setTimeout(look, ms, true);
+    for (const one of tries) one.onResult = () => look(false);
+    look(false);
+  });
 }
 
 /** Moves failed tries from `tries` to `candidates`. @returns the pieces of a try that delivered */

@@ -1,4 +1,5 @@
-import type { Piece, Pieces } from "./port/model.ts";
+import { NO_PART } from "../concurrency/parts.ts";
+import type { NextPiece, Piece, Pieces } from "./port/model.ts";
 
 /**
  * The pieces of a generator, then those of the iterator that it returns, if it returns one. The generator decides who
@@ -17,21 +18,19 @@ export class HandOver implements Pieces {
     return this;
   }
 
-  next(): Promise<IteratorResult<Piece, void>> {
+  next(): NextPiece | Promise<NextPiece> {
     return this.#pieces?.next() ?? this.#begin();
   }
 
-  async return(): Promise<IteratorResult<Piece, void>> {
-    if (this.#pieces) await this.#pieces.return?.();
-    else await this.#first?.return(undefined);
-    return { done: true, value: undefined };
+  return(): NextPiece | Promise<NextPiece> {
+    return (this.#pieces ? this.#pieces.return?.() : this.#first?.return(undefined).then(() => NO_PART)) ?? NO_PART;
   }
 
-  async #begin(): Promise<IteratorResult<Piece, void>> {
+  async #begin(): Promise<NextPiece> {
     const next = await this.#first?.next();
     if (next && !next.done) return next;
     this.#first = undefined;
     this.#pieces = next?.value;
-    return this.#pieces?.next() ?? { done: true, value: undefined };
+    return this.#pieces?.next() ?? NO_PART;
   }
 }

@@ -1,9 +1,9 @@
 import { pause, type Signal } from "../concurrency/abort.ts";
 import { type Attempt, Breaker, type BreakerOptions } from "../concurrency/breaker.ts";
-import type { CallLimit } from "./call-limit.ts";
-import { HandOver } from "./hand-over.ts";
+import { NO_PART } from "../concurrency/parts.ts";
+import type { CallLimit, Slot } from "./call-limit.ts";
 import type { ModelTimeouts } from "./port/entry.ts";
-import type { Model, ModelCall, Piece, Pieces } from "./port/model.ts";
+import type { Model, ModelCall, NextPiece, Pieces } from "./port/model.ts";
 import { type CallRefusal, circuitOpen, ModelError, toModelError } from "./port/model-error.ts";
 import { Retries, type RetryOptions } from "./retry.ts";
 import { type CallEnd, Try } from "./try.ts";
@@ -30,56 +30,125 @@ export interface ResilientOptions extends RetryOptions {
  * @throws ModelError; the reason of the caller's signal
  */
 export function resilient(model: Model, options: ResilientOptions): Model {
-  const { timeouts, limit, onEnd, onRefusal } = options;
   const breaker = options.breaker instanceof Breaker ? options.breaker : new Breaker(options.breaker);
-  let last: { failure: ModelError; at: number } | undefined;
+  const shared: Shared = { model, options, breaker, last: undefined };
+  return { name: model.name, ask: (call) => new ResilientCall(shared, call) };
+}
 
-  /** @throws ModelError while the circuit is open; the reason of the caller's signal */
-  function enter({ signal, requester = { workspace: "" }, isLastResort }: ModelCall): Attempt {
-    signal.throwIfAborted();
-    const attempt = breaker.begin(requester, isLastResort);
-    if (attempt) return attempt;
-    throw circuitOpen(breaker.failedShare, last?.failure, last ? performance.now() - last.at : 0);
+/** What the calls of a model share. */
+interface Shared {
+  readonly model: Model;
+  readonly options: ResilientOptions;
+  readonly breaker: Breaker;
+  /** The last failure that the model is blamed for. */
+  last: { failure: ModelError; at: number } | undefined;
+}
+
+/** @throws ModelError while the circuit is open; the reason of the caller's signal */
+function enter({ breaker, last }: Shared, { signal, requester = { workspace: "" }, isLastResort }: ModelCall): Attempt {
+  signal.throwIfAborted();
+  const attempt = breaker.begin(requester, isLastResort);
+  if (attempt) return attempt;
+  throw circuitOpen(breaker.failedShare, last?.failure, last ? performance.now() - last.at : 0);
+}
+
+/**
+ * The pieces of a call, which is tried again until its first text. Without a generator, which takes 0.5 µs and three
+ * promises for each piece.
+ */
+class ResilientCall implements Pieces {
+  readonly #shared: Shared;
+  readonly #call: ModelCall;
+  readonly #silenceMs: number;
+  /** Undefined before the first `next`. */
+  #retries: Retries | undefined;
+  #attempt: Attempt | undefined;
+  #current: Try | undefined;
+  /** The piece that is being read, until the first text. */
+  #pending: Promise<NextPiece> | undefined;
+  #isOver = false;
+
+  constructor(shared: Shared, call: ModelCall) {
+    this.#shared = shared;
+    this.#call = call;
+    this.#silenceMs = Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, shared.options.timeouts.firstTokenMs);
   }
 
-  async function* begin(call: ModelCall): AsyncGenerator<Piece, Pieces | undefined, undefined> {
-    const silenceMs = Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, timeouts.firstTokenMs);
-    const retries = new Retries(options, silenceMs);
-    const attempt = enter(call);
-    let current: Try | undefined;
-    let isHandedOver = false;
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): NextPiece | Promise<NextPiece> {
+    if (this.#current?.hasText) return this.#current.next();
+    if (this.#isOver) return NO_PART;
+    this.#pending = this.#advance();
+    return this.#pending;
+  }
+
+  return(): NextPiece | Promise<NextPiece> {
+    if (this.#pending) return this.#pending.then(this.#leave, this.#leave);
+    return this.#leave();
+  }
+
+  readonly #leave = (): NextPiece | Promise<NextPiece> => {
+    this.#isOver = true;
+    const leaving = this.#current?.return();
+    if (leaving instanceof Promise) return leaving.then(this.#left);
+    return this.#left();
+  };
+
+  readonly #left = (): NextPiece => {
+    // Only the first report counts.
+    this.#attempt?.end("unknown");
+    return NO_PART;
+  };
+
+  /** Reads a piece. Before the first text, a failure begins another try. */
+  async #advance(): Promise<NextPiece> {
     try {
+      this.#retries ??= new Retries(this.#shared.options, this.#silenceMs);
+      this.#attempt ??= enter(this.#shared, this.#call);
       for (;;) {
-        const entered = limit?.enter(call, silenceMs);
-        const slot = entered instanceof Promise ? await entered : entered;
-        current = new Try(model, call, { silenceMs, betweenMs: timeouts.betweenChunksMs, slot, attempt, onEnd });
+        const beginning = this.#current ?? this.#begin(this.#attempt);
+        const current = beginning instanceof Promise ? await beginning : beginning;
+        this.#current = current;
         try {
-          for (let next = await current.next(); !next.done; next = await current.next()) {
-            yield next.value;
-            if (!current.hasText) continue;
-            isHandedOver = true;
-            return current;
-          }
-          return undefined;
+          const reading = current.next();
+          const next = reading instanceof Promise ? await reading : reading;
+          if (next.done) await this.#leave();
+          return next;
         } catch (error) {
-          const failure = toModelError(error);
-          if (failure.blamesModel && !call.signal.aborted) last = { failure, at: performance.now() };
-          const wait = call.signal.aborted || !breaker.isClosed ? undefined : retries.next(failure);
-          if (wait === undefined || !(await hasWaited(wait, call.signal))) throw current.fail(failure);
+          await this.#again(current, toModelError(error));
         }
       }
     } catch (error) {
-      if (error instanceof ModelError && error.refusal !== undefined) onRefusal?.(error.refusal);
+      await this.#leave();
+      if (error instanceof ModelError && error.refusal !== undefined) this.#shared.options.onRefusal?.(error.refusal);
       throw error;
     } finally {
-      if (!isHandedOver) {
-        await current?.return();
-        attempt.end("unknown");
-      }
+      this.#pending = undefined;
     }
   }
 
-  return { name: model.name, ask: (call) => new HandOver(begin(call)) };
+  /** Begins a try, which may have to wait for a slot. */
+  #begin(attempt: Attempt): Try | Promise<Try> {
+    const { model, options } = this.#shared;
+    const { timeouts, limit, onEnd } = options;
+    const waits = { silenceMs: this.#silenceMs, betweenMs: timeouts.betweenChunksMs };
+    const create = (slot: Slot | undefined) => new Try(model, this.#call, { ...waits, slot, attempt, onEnd });
+    const entered = limit?.enter(this.#call, this.#silenceMs);
+    return entered instanceof Promise ? entered.then(create) : create(entered);
+  }
+
+  /** Waits before another try. @throws what the caller gets, if there is none */
+  async #again(failed: Try, failure: ModelError): Promise<void> {
+    const { signal } = this.#call;
+    if (failure.blamesModel && !signal.aborted) this.#shared.last = { failure, at: performance.now() };
+    const isPossible = !signal.aborted && this.#shared.breaker.isClosed;
+    const wait = isPossible ? this.#retries?.next(failure) : undefined;
+    if (wait === undefined || !(await hasWaited(wait, signal))) throw failed.fail(failure);
+    this.#current = undefined;
+  }
 }
 
 /** Waits before a retry. @returns false if the caller aborts */

@@ -1,6 +1,7 @@
 import type { Attempt } from "../concurrency/breaker.ts";
+import { NO_PART } from "../concurrency/parts.ts";
 import type { Slot } from "./call-limit.ts";
-import type { Model, ModelCall, Piece, Pieces, TokenUsage } from "./port/model.ts";
+import type { Model, ModelCall, NextPiece, Piece, Pieces, TokenUsage } from "./port/model.ts";
 import { ModelError, toModelError } from "./port/model-error.ts";
 import { SilenceTimeout } from "./silence-timeout.ts";
 
@@ -72,19 +73,15 @@ export class Try implements Pieces {
     return this;
   }
 
-  next(): Promise<IteratorResult<Piece, void>> {
+  next(): NextPiece | Promise<NextPiece> {
     if (this.#timeout.isPaused) this.#timeout.restart(this.#options.betweenMs);
-    return this.#pieces.next().then(this.#take, this.#break);
+    return this.#readNext();
   }
 
-  async return(): Promise<IteratorResult<Piece, void>> {
-    if (!this.#isClosed) {
-      await this.#pieces.return?.();
-      // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
-      if (this.hasText) this.#options.attempt.end("ok");
-      this.#close("left");
-    }
-    return { done: true, value: undefined };
+  return(): NextPiece | Promise<NextPiece> {
+    if (this.#isClosed) return NO_PART;
+    const leaving = this.#pieces.return?.();
+    return leaving instanceof Promise ? leaving.then(this.#leave) : this.#leave();
   }
 
   /** Ends the attempt, because the call is not tried again. @returns what the caller gets */
@@ -95,7 +92,19 @@ export class Try implements Pieces {
     return signal.aborted ? signal.reason : failure;
   }
 
-  readonly #take = (next: IteratorResult<Piece, void>): IteratorResult<Piece, void> | Promise<typeof next> => {
+  readonly #leave = (): NextPiece => {
+    // A model that delivered text before the reader left has worked; otherwise nothing is known about it.
+    if (this.hasText) this.#options.attempt.end("ok");
+    this.#close("left");
+    return NO_PART;
+  };
+
+  #readNext(): NextPiece | Promise<NextPiece> {
+    const reading = this.#pieces.next();
+    return reading instanceof Promise ? reading.then(this.#take, this.#break) : this.#take(reading);
+  }
+
+  readonly #take = (next: NextPiece): NextPiece | Promise<NextPiece> => {
     if (next.done) {
       this.#options.attempt.end("ok");
       this.#close(this.#timeout.outcome);
@@ -109,7 +118,7 @@ export class Try implements Pieces {
     }
     this.#progress.repeat(piece.usage);
     this.#timeout.restart();
-    return this.#pieces.next().then(this.#take, this.#break);
+    return this.#readNext();
   };
 
   readonly #break = (error: unknown): never => {

@@ -12,10 +12,11 @@ export interface HttpResponse extends Disposable {
   /** Empty for a success. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /**
-   * All text that has arrived since the last read, as soon as there is any; undefined at the end of the body.
+   * All text that has arrived since the last read, as soon as there is any; undefined at the end of the body. A failure
+   * is a rejected promise.
    * @throws ModelError when the connection breaks or the body is too large; the reason of the request's signal
    */
-  read(): Promise<string | undefined>;
+  read(): string | undefined | Promise<string | undefined>;
   /** Drops the rest of the body. A short rest keeps the connection for the next call, a longer one closes it. */
   finish(): void;
 }
@@ -128,15 +129,15 @@ export class VendorResponse implements Dispatcher.DispatchHandler, HttpResponse 
     this.#fail(connectionError(error, this.status === 0));
   }
 
-  read(): Promise<string | undefined> {
+  read(): string | undefined | Promise<string | undefined> {
     // Text that arrived before a failure is still delivered, because it may contain the terminal frame.
     if (this.#text !== "") {
       const text = this.#take();
       (this.#decompressor ?? this.#controller)?.resume();
-      return Promise.resolve(text);
+      return text;
     }
     if (this.#failure) return Promise.reject(this.#failure.error);
-    if (this.#isEnded) return Promise.resolve(undefined);
+    if (this.#isEnded) return undefined;
     this.#waiting = Promise.withResolvers();
     return this.#waiting.promise;
   }

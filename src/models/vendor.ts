@@ -1,10 +1,11 @@
+import { NO_PART } from "../concurrency/parts.ts";
 import { traceHeaders } from "../telemetry/tracing.ts";
 import type { HttpClient } from "./http.ts";
 import { LargeParts } from "./large-body.ts";
 import { createOfflineModel } from "./offline/model.ts";
 import { CallOptions, type Learned } from "./options.ts";
 import type { ModelEntry, Vendor } from "./port/entry.ts";
-import type { Model, ModelCall, Piece, Pieces } from "./port/model.ts";
+import type { Model, ModelCall, NextPiece, Piece, Pieces } from "./port/model.ts";
 import { cutOff, ModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";
 import type { HttpResponse } from "./vendor-response.ts";
@@ -130,30 +131,47 @@ class VendorStream implements Pieces {
     return this;
   }
 
-  next(): Promise<IteratorResult<Piece, void>> {
-    const isReading = this.#isStream && !this.#isDone && !this.#failure && !this.#into.isWhole;
+  next(): NextPiece | Promise<NextPiece> {
+    if (this.#isDone) return NO_PART;
+    if (this.#failure) return this.#advance();
+    if (this.#into.isWhole) return this.#end();
+    if (!this.#isStream || !this.#response) return this.#advance();
     // While the vendor is silent, an asynchronous function would hold 0.3 KB.
-    return isReading && this.#response ? this.#response.read().then(this.#read, this.#fail) : this.#advance();
+    const reading = this.#response.read();
+    return reading instanceof Promise ? reading.then(this.#read, this.#fail) : this.#read(reading);
   }
 
-  async #advance(): Promise<IteratorResult<Piece, void>> {
-    if (this.#isDone) return { done: true, value: undefined };
+  /**
+   * Sends the call and reads the beginning of the body, which shows what it is, whatever was asked for and its content
+   * type says: JSON is a whole completion or an error, anything else a stream.
+   */
+  async #advance(): Promise<NextPiece> {
     try {
       if (this.#failure) throw this.#failure.error;
-      if (this.#into.isWhole) return this.#end();
       if (!this.#response && this.#call) this.#response = await this.#open(this.#call);
-      return await this.#begin(await this.#response?.read());
+      const reading = this.#response?.read();
+      const first = reading instanceof Promise ? await reading : reading;
+      // Removes a byte order mark too. Some servers send line feeds while the model works.
+      const body = first?.trimStart();
+      if (body === "") return { done: false, value: PROGRESS };
+      if (body?.[0] !== "{" && body?.[0] !== "[") {
+        this.#isStream = true;
+        return this.#read(body);
+      }
+      const whole = this.#wholeBody(body);
+      this.#format.readWhole(whole instanceof Promise ? await whole : whole, this.#into);
+      return { done: false, value: this.#piece() };
     } catch (error) {
       return this.#fail(error);
     }
   }
 
-  async return(): Promise<IteratorResult<Piece, void>> {
+  return(): NextPiece {
     this.#leave();
-    return { done: true, value: undefined };
+    return NO_PART;
   }
 
-  readonly #read = (chunk: string | undefined): IteratorResult<Piece, void> => {
+  readonly #read = (chunk: string | undefined): NextPiece => {
     try {
       this.#events ??= new SseParser((data) => this.#readEvent(data));
       if (chunk === undefined) this.#events.end();
@@ -167,7 +185,7 @@ class VendorStream implements Pieces {
     return { done: false, value: this.#piece() };
   };
 
-  readonly #fail = (error: unknown): IteratorResult<Piece, void> => {
+  readonly #fail = (error: unknown): NextPiece => {
     if (error instanceof ModelError && this.#into.isFinished) {
       this.#into.isWhole = true;
       return { done: false, value: this.#piece() };
@@ -176,22 +194,16 @@ class VendorStream implements Pieces {
     throw error;
   };
 
-  /**
-   * Reads the beginning of a body, which shows what it is, whatever was asked for and its content type says: JSON is a
-   * whole completion or an error, anything else a stream.
-   */
-  async #begin(first: string | undefined): Promise<IteratorResult<Piece, void>> {
-    // Removes a byte order mark too. Some servers send line feeds while the model works.
-    let body = first?.trimStart();
-    if (body === "") return { done: false, value: PROGRESS };
-    if (body?.[0] !== "{" && body?.[0] !== "[") {
-      this.#isStream = true;
-      return this.#read(body);
-    }
-    for (let chunk = await this.#response?.read(); chunk !== undefined; chunk = await this.#response?.read())
+  /** Reads a body to its end. Usually it has arrived. */
+  #wholeBody(read: string): string | Promise<string> {
+    let body = read;
+    for (;;) {
+      const chunk = this.#response?.read();
+      if (chunk === undefined) return body;
+      if (chunk instanceof Promise)
+        return chunk.then((late) => (late === undefined ? body : this.#wholeBody(body + late)));
       body += chunk;
-    this.#format.readWhole(body, this.#into);
-    return { done: false, value: this.#piece() };
+    }
   }
 
   #piece(): Piece {
@@ -201,7 +213,7 @@ class VendorStream implements Pieces {
     return { type: "text", text };
   }
 
-  #end(): IteratorResult<Piece, void> {
+  #end(): NextPiece {
     this.#response?.finish();
     const { reason, usage, thinks, version, calls } = this.#into;
     if (calls.length > 0 && !this.#areCallsSent) {

@@ -5,6 +5,7 @@ import type { Attributes, Context, SpanKind as Kind, Span } from "@opentelemetry
 import type { ExportResult } from "@opentelemetry/core";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import type { Signal } from "../concurrency/abort.ts";
+import type { Parts } from "../concurrency/parts.ts";
 import type { TracingConfig } from "../config/tracing.ts";
 import { Failure } from "../contract/failure.ts";
 import type { InternalErrors } from "./internal-errors.ts";
@@ -89,17 +90,13 @@ async function recorded<T>(name: string, run: () => T | Promise<T>, options: Spa
  * Like `traced`, for a generator. The span starts when the first part is requested and ends with the last one, or
  * when the reader leaves.
  */
-export function tracedParts<T, R>(
-  name: string,
-  parts: AsyncIterableIterator<T, R, undefined>,
-  options: SpanOptions = {},
-): AsyncIterableIterator<T, R, undefined> {
+export function tracedParts<T, R>(name: string, parts: Parts<T, R>, options: SpanOptions = {}): Parts<T, R> {
   return isRecording() ? recordParts(name, parts, options) : parts;
 }
 
 async function* recordParts<T, R>(
   name: string,
-  parts: AsyncIterableIterator<T, R, undefined>,
+  parts: Parts<T, R>,
   options: SpanOptions,
 ): AsyncGenerator<T, R, undefined> {
   const span = startChild(name, options);

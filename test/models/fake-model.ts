@@ -2,7 +2,7 @@ import type { Tier } from "../../src/contract/terms.ts";
 import type { Catalogue } from "../../src/models/catalogue.ts";
 import { failover } from "../../src/models/failover.ts";
 import { tierFirst } from "../../src/models/order.ts";
-import type { End, EndReason, Model, ModelCall, Piece } from "../../src/models/port/model.ts";
+import type { End, EndReason, Model, ModelCall, Piece, Pieces } from "../../src/models/port/model.ts";
 
 export const USAGE = { inputTokens: 3, cachedTokens: 0, outputTokens: 2, thinkingTokens: 0 };
 
@@ -35,7 +35,7 @@ export function pieces(...texts: string[]): Piece[] {
   return [...texts.map(text), end()];
 }
 
-export type Script = (call: ModelCall) => AsyncIterable<Piece> | Iterable<Piece> | Promise<Iterable<Piece>>;
+export type Script = (call: ModelCall) => Pieces | AsyncIterable<Piece> | Iterable<Piece> | Promise<Iterable<Piece>>;
 
 /** A model made of functions, one for each call in order; the last one stands for all further calls. */
 export function fakeModel(...scripts: Script[]): Model & { calls: ModelCall[] } {
@@ -53,7 +53,7 @@ export function fakeModel(...scripts: Script[]): Model & { calls: ModelCall[] } 
 }
 
 /** Reads a completion to its end. */
-export async function collect(source: AsyncIterable<Piece>): Promise<Piece[]> {
+export async function collect(source: Pieces | AsyncIterable<Piece>): Promise<Piece[]> {
   const all: Piece[] = [];
   for await (const piece of source) all.push(piece);
   return all;

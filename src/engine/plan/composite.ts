@@ -1,4 +1,5 @@
-import type { Model, ModelCall, Piece, Pieces, Prompt, Step } from "../../models/port/model.ts";
+import { NO_PART } from "../../concurrency/parts.ts";
+import type { Model, ModelCall, NextPiece, Piece, Pieces, Prompt, Step } from "../../models/port/model.ts";
 import { tracedParts } from "../../telemetry/tracing.ts";
 import { type Steps, stepPiece } from "./step.ts";
 
@@ -43,7 +44,7 @@ class StepPieces implements Pieces {
   readonly #pieces: Pieces;
   #hasBegun = false;
   /** Comes after the end of the step: the end, or what the model has thrown. */
-  #last: Promise<IteratorResult<Piece, void>> | undefined;
+  #last: NextPiece | Promise<NextPiece> | undefined;
 
   constructor(model: Model, call: ModelCall, options: StepOptions, steps: Steps) {
     this.#options = options;
@@ -56,35 +57,38 @@ class StepPieces implements Pieces {
     return this;
   }
 
-  next(): Promise<IteratorResult<Piece, void>> {
+  next(): NextPiece | Promise<NextPiece> {
     if (this.#last) {
       const last = this.#last;
       this.#last = undefined;
       return last;
     }
-    if (this.#hasBegun) return this.#pieces.next().then(this.#take, this.#fail);
-    this.#hasBegun = true;
-    return Promise.resolve({ done: false, value: stepPiece(this.#step) });
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      return { done: false, value: stepPiece(this.#step) };
+    }
+    const reading = this.#pieces.next();
+    return reading instanceof Promise ? reading.then(this.#take, this.#fail) : this.#take(reading);
   }
 
-  async return(): Promise<IteratorResult<Piece, void>> {
-    await this.#pieces.return?.();
-    return { done: true, value: undefined };
+  return(): NextPiece | Promise<NextPiece> {
+    return this.#pieces.return?.() ?? NO_PART;
   }
 
-  readonly #take = (next: IteratorResult<Piece, void>): IteratorResult<Piece, void> => {
+  readonly #take = (next: NextPiece): NextPiece => {
     if (next.done || next.value.type !== "end") return next;
     const { role, roleOf, detail } = this.#options;
-    this.#last = Promise.resolve(next);
+    this.#last = next;
     const by = roleOf?.(next.value.model) ?? role;
     const ended: Step = { ...this.#step, role: by, outcome: "ok", ...(detail ? { detail } : {}) };
     return { done: false, value: stepPiece(ended) };
   };
 
-  readonly #fail = (error: unknown): IteratorResult<Piece, void> => {
-    this.#last = Promise.reject(error);
+  readonly #fail = (error: unknown): NextPiece => {
+    const failed = Promise.reject(error);
     // It is handled when it is read.
-    this.#last.catch(() => {});
+    failed.catch(() => {});
+    this.#last = failed;
     return { done: false, value: stepPiece({ ...this.#step, outcome: "failed" }) };
   };
 }

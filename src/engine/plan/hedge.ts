@@ -2,7 +2,7 @@ import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
 import { failover } from "../../models/failover.ts";
 import { HandOver } from "../../models/hand-over.ts";
 import type { Ranked } from "../../models/order.ts";
-import type { Model, ModelCall, Piece, Pieces } from "../../models/port/model.ts";
+import type { Model, ModelCall, NextPiece, Piece, Pieces } from "../../models/port/model.ts";
 import { Steps, stepPiece } from "./step.ts";
 import { Timeout } from "./timeout.ts";
 
@@ -22,7 +22,7 @@ interface HedgeOptions {
 interface Attempt {
   abort: LinkedAbort;
   pieces: Pieces;
-  firstPiece: Promise<IteratorResult<Piece, void>>;
+  firstPiece: Promise<NextPiece>;
 }
 
 /**
@@ -70,7 +70,7 @@ async function isLate({ firstPiece }: Attempt, afterMs: number, signal: Signal):
 function start(model: Model, call: ModelCall): Attempt {
   const abort = new LinkedAbort(call.signal);
   const pieces = model.ask({ ...call, signal: abort.signal });
-  const attempt: Attempt = { abort, pieces, firstPiece: pieces.next() };
+  const attempt: Attempt = { abort, pieces, firstPiece: Promise.resolve(pieces.next()) };
   // Marks a rejection as handled, because the promise may be awaited later or never.
   attempt.firstPiece.catch(() => {});
   return attempt;
@@ -79,7 +79,7 @@ function start(model: Model, call: ModelCall): Attempt {
 /** Ends a call without waiting for its stream to close, which can take until the vendor's next event. */
 function cancel({ pieces, abort }: Attempt): void {
   abort[Symbol.dispose]();
-  pieces.return?.().catch(() => {});
+  Promise.resolve(pieces.return?.()).catch(() => {});
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Signal } from "../../concurrency/abort.ts";
 import type { Requester } from "../../concurrency/breaker.ts";
+import type { NextPart, Parts } from "../../concurrency/parts.ts";
 import type { Level, Tier } from "../../contract/terms.ts";
 
 /** An image that belongs to a user's message. */
@@ -213,8 +214,11 @@ export type Piece =
   | { readonly type: "step"; readonly step: Step }
   | End;
 
-/** The pieces of a completion as they arrive. The call starts at the first `next`; `return` ends it. */
-export type Pieces = AsyncIterableIterator<Piece, void, undefined>;
+/** The pieces of a completion. */
+export type Pieces = Parts<Piece>;
+
+/** The next piece, or the end. */
+export type NextPiece = NextPart<Piece>;
 
 /**
  * A model, or several that act as one: panel, cascade, hedge, failover, retries and tracing wrap models and are models.

@@ -47,7 +47,7 @@ test("throws the reason of an abort", async () => {
   const pieces = read(`Summarise:\n\n${ARTICLE}`, { signal: controller.signal });
   for (let piece = 0; piece < 5; piece++) await pieces.next();
   controller.abort(reason);
-  await assert.rejects(pieces.next(), reason);
+  await assert.rejects(async () => pieces.next(), reason);
 });
 
 test("ends when the reader leaves", async () => {
