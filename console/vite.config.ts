@@ -29,6 +29,10 @@ export default defineConfig({
     // The pages of owners and those of operators share no session, so neither loads the code of the other.
     rolldownOptions: {
       input: ["index.html", "operator.html"].map((name) => join(import.meta.dirname, name)),
+      // One file for the small parts that pages share: many small ones compress badly.
+      output: {
+        codeSplitting: { groups: [{ name: "parts", test: /src\/parts\/(?!chart)|lucide/, minShareCount: 2 }] },
+      },
       // The first start builds the console, and its output is for the person who waits for it.
       checks: { bundlerTimings: false },
     },
