@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { type Workspace, WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { useLoad } from "../load.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
@@ -77,19 +78,13 @@ function Form({ of, close, done }: { of: Workspace; close: () => void; done: (se
         </Note>
       )}
       {error !== undefined && <FailureNote error={error} />}
-      <div class="buttons">
+      <DialogButtons close={close} action="Save" busy={busy} disabled={days === before}>
         {before > 0 && days === before && (
           <button type="button" class="quiet danger" disabled={busy} onClick={() => run(removeAll)}>
             Delete all texts
           </button>
         )}
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-        <button type="submit" class="primary" disabled={busy || days === before}>
-          Save
-        </button>
-      </div>
+      </DialogButtons>
     </form>
   );
 }

@@ -6,6 +6,7 @@ import { CapActionSchema, CapFigureSchema, CapPeriodSchema } from "../../../gen/
 import { numberOf } from "../../../src/contract/json-names.ts";
 import { Choice } from "../parts/choice.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Segments } from "../parts/segments.tsx";
@@ -77,14 +78,7 @@ export function SetCap({ subject, whose, close, done }: Props) {
       <form class="form" onSubmit={(event) => run(submit, event)}>
         <Fields draft={draft} edit={(changes) => setDraft((before) => ({ ...before, ...changes }))} />
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            Set the cap
-          </button>
-        </div>
+        <DialogButtons close={close} action="Set the cap" busy={busy} />
       </form>
     </Dialog>
   );

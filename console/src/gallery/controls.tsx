@@ -4,6 +4,7 @@ import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { Detail } from "../parts/details.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Segments } from "../parts/segments.tsx";
@@ -49,14 +50,7 @@ export function Controls() {
             </Detail>
             <Detail name="Level">high</Detail>
           </dl>
-          <div class="buttons">
-            <button type="button" onClick={close}>
-              Cancel
-            </button>
-            <button type="button" class="primary" onClick={close}>
-              Done
-            </button>
-          </div>
+          <DialogButtons close={close} action="Done" run={close} />
         </Dialog>
       )}
     </>

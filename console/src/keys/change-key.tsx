@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
@@ -28,14 +29,7 @@ export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void
           isFixed={key.forbidsText && currentRole() === "developer"}
         />
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary">
-            Save
-          </button>
-        </div>
+        <DialogButtons close={close} action="Save" />
       </form>
     </Dialog>
   );

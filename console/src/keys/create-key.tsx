@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { numberOf } from "../../../src/contract/json-names.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -100,14 +101,7 @@ function KeyForm({ close, show }: { close: () => void; show: (created: Created) 
       <Expiry life={life} setLife={setLife} date={date} setDate={setDate} />
       <ForbidText isSet={forbidsText} change={setForbidsText} />
       {error !== undefined && <FailureNote error={error} />}
-      <div class="buttons">
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-        <button type="submit" class="primary" disabled={busy || scopes.length === 0}>
-          {busy ? "Creating…" : "Create"}
-        </button>
-      </div>
+      <DialogButtons close={close} action="Create" doing="Creating…" busy={busy} disabled={scopes.length === 0} />
     </form>
   );
 }

@@ -1,6 +1,7 @@
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { timeText } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
@@ -22,14 +23,15 @@ export function RevokeKey({ of: key, close, done }: { of: Key; close: () => void
           : "It was never used."}
       </p>
       {error !== undefined && <FailureNote error={error} />}
-      <div class="buttons">
-        <button type="button" onClick={close}>
-          Keep it
-        </button>
-        <button type="button" class="primary danger" disabled={busy} onClick={() => run(revoke)}>
-          {busy ? "Revoking…" : "Revoke the key"}
-        </button>
-      </div>
+      <DialogButtons
+        close={close}
+        keep="Keep it"
+        action="Revoke the key"
+        doing="Revoking…"
+        busy={busy}
+        isDanger
+        run={() => run(revoke)}
+      />
     </Dialog>
   );
 }

@@ -4,6 +4,7 @@ import { type Key, Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { hasEnded, listCaps } from "../caps/list.ts";
 import { Choice } from "../parts/choice.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { caps, keys } from "../rpc.ts";
@@ -69,14 +70,7 @@ export function RotateKey({ of: key, close, done, changed }: Props) {
           change={(ms) => setDelay(Number(ms))}
         />
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            {busy ? "Rotating…" : "Rotate"}
-          </button>
-        </div>
+        <DialogButtons close={close} action="Rotate" doing="Rotating…" busy={busy} />
       </form>
     </Dialog>
   );

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Member } from "../../../gen/chorus/admin/v1/members_pb.js";
 import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Note } from "../parts/note.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -45,18 +46,13 @@ export function ChangeMember({ of: member, isRemoval, close, done }: Props) {
           </Note>
         )}
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={isRemoval ? "primary danger" : "primary"}
-            disabled={busy || (!isRemoval && role === member.role)}
-          >
-            {isRemoval ? "Remove" : "Change"}
-          </button>
-        </div>
+        <DialogButtons
+          close={close}
+          action={isRemoval ? "Remove" : "Change"}
+          busy={busy}
+          disabled={!isRemoval && role === member.role}
+          isDanger={isRemoval}
+        />
       </form>
     </Dialog>
   );

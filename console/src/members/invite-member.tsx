@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
 import { Copy } from "../parts/copy.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
@@ -62,14 +63,7 @@ function Form({ close, show }: { close: () => void; show: (path: string) => void
           />
         </Field>
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            {busy ? "Creating…" : "Create the link"}
-          </button>
-        </div>
+        <DialogButtons close={close} action="Create the link" doing="Creating…" busy={busy} />
       </form>
     </Dialog>
   );

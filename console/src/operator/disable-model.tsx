@@ -2,6 +2,7 @@ import { useId, useState } from "preact/hooks";
 import type { DisabledModel, ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { ago } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { Note } from "../parts/note.tsx";
@@ -75,14 +76,7 @@ export function DisableDialog({ of, all, close }: { of: ModelState; all: readonl
           />
         </Field>
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
-          <button type="button" onClick={close}>
-            Keep it
-          </button>
-          <button type="submit" class="primary danger" disabled={busy}>
-            {busy ? "Disabling…" : "Disable"}
-          </button>
-        </div>
+        <DialogButtons close={close} keep="Keep it" action="Disable" doing="Disabling…" busy={busy} isDanger />
       </form>
     </Dialog>
   );

@@ -5,6 +5,7 @@ import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
@@ -79,14 +80,15 @@ function Reset({ close, done }: { close: () => void; done: (sentence: string) =>
     <Dialog title="Reset what is learned?" close={close}>
       <p>The order of all models is then the one without learning. Recorded outcomes of answers stay.</p>
       {error !== undefined && <FailureNote error={error} />}
-      <div class="buttons">
-        <button type="button" onClick={close}>
-          Keep it
-        </button>
-        <button type="button" class="primary danger" disabled={busy} onClick={() => run(reset)}>
-          {busy ? "Resetting…" : "Reset"}
-        </button>
-      </div>
+      <DialogButtons
+        close={close}
+        keep="Keep it"
+        action="Reset"
+        doing="Resetting…"
+        busy={busy}
+        isDanger
+        run={() => run(reset)}
+      />
     </Dialog>
   );
 }

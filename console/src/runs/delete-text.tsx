@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -24,14 +25,15 @@ export function DeleteText({ id, deleted }: { id: string; deleted: () => void })
         <Dialog title="Delete the text?" close={() => setOpen(false)}>
           <p>Prompt, drafts and answer of this request cannot be brought back. How it was answered stays.</p>
           {error !== undefined && <FailureNote error={error} />}
-          <div class="buttons">
-            <button type="button" onClick={() => setOpen(false)}>
-              Keep it
-            </button>
-            <button type="button" class="primary danger" disabled={busy} onClick={() => run(remove)}>
-              {busy ? "Deleting…" : "Delete"}
-            </button>
-          </div>
+          <DialogButtons
+            close={() => setOpen(false)}
+            keep="Keep it"
+            action="Delete"
+            doing="Deleting…"
+            busy={busy}
+            isDanger
+            run={() => run(remove)}
+          />
         </Dialog>
       )}
     </>
