@@ -93,7 +93,7 @@ export default defineConfig({
         // One file at a time, when the tests are done: memory and start-up times are compared with bounds.
         test: {
           name: "measure-alone",
-          include: ["test/measure/{memory,start-up}.measure.ts"],
+          include: ["test/measure/{memory,start-up,workspaces}.measure.ts"],
           globalSetup,
           maxWorkers: 1,
           isolate: true,

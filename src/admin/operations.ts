@@ -7,10 +7,7 @@ import {
   type ModelStateSchema,
   type OperationsService,
   type ReplicaStateSchema,
-  WorkspaceCondition,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
-import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
-import { numberOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
 import { disableModel, enableModel, readDisabled } from "./disable-model.ts";
@@ -20,10 +17,8 @@ import { type Replica, readReplicas } from "./replicas.ts";
 import { getServiceUsage } from "./service-usage.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
-import { checkLabel } from "./shared/fields.ts";
-import { pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
 import { failureMessage, testModel } from "./test-model.ts";
-import { COLUMNS, type WorkspaceRow, workspaceMessage } from "./workspaces/workspace.ts";
+import { listWorkspaceStates } from "./workspace-states.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;
 
@@ -181,62 +176,6 @@ function grantsMessage(grants?: GrantsRow): MessageInitShape<typeof GrantsStateS
     concurrentRequests: grants.concurrent,
     oldestAt: timestampFromDate(grants.oldestAt),
   };
-}
-
-/** A workspace with its use since the start of an hour, 24 to 25 hours ago. */
-interface StateRow extends WorkspaceRow {
-  requests: bigint;
-  failed: bigint;
-  /** In millionths of a credit. */
-  charged: bigint;
-  reached: string[];
-}
-
-/** Lists workspaces by name, in pages. */
-function listWorkspaceStates(pool: Pool): OperationsAdmin["listWorkspaceStates"] {
-  return async ({ pageSize, pageToken, name: part }) => {
-    checkLabel("name", part);
-    const size = sizeOfPage(pageSize);
-    const [after = ""] = readPageToken(pageToken, /^([\w.-]+)$/) ?? [];
-    const found = await pool.query<StateRow>(
-      `select ${COLUMNS}, d.requests, d.failed, d.charged,
-         array(
-           select l.name from current_periods(w.id, clock_timestamp()) p
-             cross join lateral (values
-               ('requests_per_' || p.unit, p.requests),
-               ('input_tokens_per_' || p.unit, p.input_tokens),
-               ('output_tokens_per_' || p.unit, p.output_tokens),
-               ('concurrent_requests', case p.unit when 'minute' then u.running end)) l (name, used)
-           where l.used >= (a.limits ->> l.name)::bigint order by 1) as reached
-       from workspaces w join accounts a on a.workspace_id = w.id
-         cross join in_use(w.id) u
-         cross join lateral (
-           select coalesce(sum(requests), 0)::bigint as requests,
-             coalesce(sum(failed_requests), 0)::bigint as failed, coalesce(sum(credits_micro), 0)::bigint as charged
-           from usage where workspace_id = w.id and unit = 'hour'
-             and start >= date_trunc('hour', clock_timestamp() - interval '24 hours')) d
-       where w.name > $1 and strpos(lower(w.name), lower($3)) > 0 order by w.name limit $2`,
-      [after, size + 1, part],
-    );
-    const { rows, nextPageToken } = pageOf(found, size, ({ name }) => name);
-    return {
-      workspaces: rows.map((row) => ({
-        workspace: workspaceMessage(row),
-        condition: conditionOf(row),
-        reachedLimits: row.reached.map((name) => numberOf(LimitNameSchema, name)),
-        requests: row.requests,
-        failedRequests: row.failed,
-        credits: amountText(row.charged),
-      })),
-      nextPageToken,
-    };
-  };
-}
-
-function conditionOf({ granted, purchased, held, requests, failed, reached }: StateRow): WorkspaceCondition {
-  if (granted + purchased - held <= 0n) return WorkspaceCondition.NO_CREDIT;
-  if (reached.length > 0) return WorkspaceCondition.LIMIT_REACHED;
-  return requests + failed === 0n ? WorkspaceCondition.UNUSED : WorkspaceCondition.OPEN;
 }
 
 function sum(values: readonly number[]): number {

@@ -127,6 +127,18 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await page.goBack();
     await page.getByRole("heading", { level: 1, name: "default" }).waitFor();
     await page.getByRole("link", { name: "Workspaces" }).last().click();
+    const all = page.getByLabel("Sums of all workspaces");
+    await all.getByText(/^\d+ failed$/).waitFor();
+    assert.match(
+      await all.innerText(),
+      /^Workspaces\s+\d+\s+Balance\s+[\d.,]+ credits[\s\S]*Used, 24 hours\s+[\d.]+ credits/,
+    );
+    await page.getByLabel("Order").selectOption("Most credits used first");
+    await page.waitForURL(/sort=spend/);
+    await page.getByRole("rowheader").first().getByText("default").waitFor();
+    await page.getByLabel("Order").selectOption("Newest first");
+    await page.waitForURL(/sort=new/);
+    await page.getByRole("rowheader").first().waitFor();
     await page.getByRole("searchbox", { name: "Find workspaces" }).fill("EFAU");
     await page.waitForURL(/search=EFAU/);
     await page.getByRole("link", { name: "default", exact: true }).waitFor();

@@ -11,6 +11,7 @@ import { CapService } from "../../gen/chorus/admin/v1/caps_pb.js";
 import { CreditService } from "../../gen/chorus/admin/v1/credits_pb.js";
 import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { MemberService } from "../../gen/chorus/admin/v1/members_pb.js";
+import { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { type AdminParts, createAdminServices } from "../../src/admin/services.ts";
@@ -70,6 +71,7 @@ export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notific
     activity: calls(ActivityService, services.activity),
     alerts: calls(AlertService, services.alerts),
     members: calls(MemberService, services.members),
+    operations: calls(OperationsService, services.operations),
   };
 }
 

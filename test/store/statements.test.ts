@@ -84,7 +84,7 @@ async function runComposed(pool: Pool): Promise<void> {
   const timedOut = { case: "failureCode", value: "timed_out" } as const;
   const failed = { case: "outcome", value: Outcome.FAILED } as const;
   await bootstrap({ ...pool, tx: (run) => run(pool.query) }, { apiKey: undefined, operatorToken: undefined });
-  const { activity, caps, credits, alerts, usage } = adminOf(pool);
+  const { activity, caps, credits, alerts, operations, usage } = adminOf(pool);
   const developer = { kind: "member", id: "per_1", workspaceId: "ws_1", role: "developer" } as const;
   await caps.listCaps({}, developer);
   await usage.getUsage(hours, developer);
@@ -94,6 +94,7 @@ async function runComposed(pool: Pool): Promise<void> {
   await activity.listAudit({}, { kind: "operator", id: "tok_1" });
   await credits.listLedger({ startTime, endTime }, owner);
   await alerts.listAlertDeliveries({}, owner);
+  await operations.listWorkspaceStates({});
   await usage.getUsage({ ...hours, groupBy: MetricsGroupBy.KEY }, owner);
   await usage.getPerformance(hours, owner);
   await usage.listTopKeys({ startTime, endTime, pageSize: 3 }, owner);

@@ -59,7 +59,10 @@ export const USED: Answers = new Map([
   unary(AlertService.method.setAlerts, () => alerts.set),
   unary(AlertService.method.listAlertDeliveries, () => ({ deliveries: alerts.deliveries, nextPageToken: "more" })),
   unary(CreditService.method.listLedger, () => ({ entries: account.ledger, nextPageToken: "more" })),
-  unary(OperationsService.method.listWorkspaceStates, () => ({ workspaces: service.workspaces })),
+  unary(OperationsService.method.listWorkspaceStates, () => ({
+    workspaces: service.workspaces,
+    totals: service.totals,
+  })),
   unary(OperationsService.method.getServiceUsage, service.usageOf),
   unary(OperationsService.method.listModels, () => ({ models: service.models })),
   unary(OperationsService.method.testModel, () => service.tested),

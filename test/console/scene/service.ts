@@ -9,6 +9,7 @@ import {
   type TestModelResponseSchema,
   WorkspaceCondition,
   type WorkspaceStateSchema,
+  type WorkspaceTotalsSchema,
 } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitName, type WorkspaceSchema } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { newWorkspace, workspace } from "./account.ts";
@@ -16,7 +17,14 @@ import { ago, DAY, HOUR, NOW, noise } from "./clock.ts";
 
 /** Workspaces in every state. */
 export const workspaces: MessageInitShape<typeof WorkspaceStateSchema>[] = [
-  { workspace, condition: WorkspaceCondition.OPEN, requests: 18_895n, failedRequests: 119n, credits: "51.2055" },
+  {
+    workspace,
+    condition: WorkspaceCondition.OPEN,
+    requests: 18_895n,
+    failedRequests: 119n,
+    credits: "51.2055",
+    balance: "2496.651817",
+  },
   {
     workspace: { ...newWorkspace, id: "ws_2", name: "globex", tier: "2", tierOverridden: true, granted: "12.5" },
     condition: WorkspaceCondition.LIMIT_REACHED,
@@ -24,15 +32,27 @@ export const workspaces: MessageInitShape<typeof WorkspaceStateSchema>[] = [
     requests: 50_000n,
     failedRequests: 12n,
     credits: "135.5",
+    balance: "12.5",
   },
   {
     workspace: { ...newWorkspace, id: "ws_3", name: "initech", granted: "0" },
     condition: WorkspaceCondition.NO_CREDIT,
     requests: 812n,
     credits: "2.2",
+    balance: "0",
   },
-  { workspace: { ...newWorkspace, id: "ws_4", name: "umbrella" }, condition: WorkspaceCondition.UNUSED, credits: "0" },
+  {
+    workspace: { ...newWorkspace, id: "ws_4", name: "umbrella" },
+    condition: WorkspaceCondition.UNUSED,
+    credits: "0",
+    balance: "100",
+  },
 ];
+
+/** Their sums. */
+export const totals: MessageInitShape<typeof WorkspaceTotalsSchema> = {
+  ...{ workspaces: 4n, balance: "2609.151817", requests: 69_707n, failedRequests: 131n, credits: "188.9055" },
+};
 
 const MODELS = [
   { name: "claude-sonnet-5", share: 0.7 },

@@ -1227,6 +1227,13 @@ export declare type WorkspaceState = Message<"chorus.admin.v1.WorkspaceState"> &
    * @generated from field: string credits = 6;
    */
   credits: string;
+
+  /**
+   * Granted and purchased credit together, as an exact decimal string.
+   *
+   * @generated from field: string balance = 7;
+   */
+  balance: string;
 };
 
 /**
@@ -1234,6 +1241,54 @@ export declare type WorkspaceState = Message<"chorus.admin.v1.WorkspaceState"> &
  * Use `create(WorkspaceStateSchema)` to create a new message.
  */
 export declare const WorkspaceStateSchema: GenMessage<WorkspaceState>;
+
+/**
+ * Sums over workspaces.
+ *
+ * @generated from message chorus.admin.v1.WorkspaceTotals
+ */
+export declare type WorkspaceTotals = Message<"chorus.admin.v1.WorkspaceTotals"> & {
+  /**
+   * Number of workspaces.
+   *
+   * @generated from field: int64 workspaces = 1;
+   */
+  workspaces: bigint;
+
+  /**
+   * Granted and purchased credit together, as an exact decimal string.
+   *
+   * @generated from field: string balance = 2;
+   */
+  balance: string;
+
+  /**
+   * Answered requests in the last 24 hours, from the start of an hour.
+   *
+   * @generated from field: int64 requests = 3;
+   */
+  requests: bigint;
+
+  /**
+   * Failed requests in the same time.
+   *
+   * @generated from field: int64 failed_requests = 4;
+   */
+  failedRequests: bigint;
+
+  /**
+   * Credits charged in the same time, as an exact decimal string.
+   *
+   * @generated from field: string credits = 5;
+   */
+  credits: string;
+};
+
+/**
+ * Describes the message chorus.admin.v1.WorkspaceTotals.
+ * Use `create(WorkspaceTotalsSchema)` to create a new message.
+ */
+export declare const WorkspaceTotalsSchema: GenMessage<WorkspaceTotals>;
 
 /**
  * Selects workspaces.
@@ -1261,6 +1316,20 @@ export declare type ListWorkspaceStatesRequest = Message<"chorus.admin.v1.ListWo
    * @generated from field: string name = 3;
    */
   name: string;
+
+  /**
+   * Order of the list. Balance and spend change: a workspace can move to another page while the list is read.
+   *
+   * @generated from field: chorus.admin.v1.WorkspaceOrder order = 4;
+   */
+  order: WorkspaceOrder;
+
+  /**
+   * Whether the last in this order comes first.
+   *
+   * @generated from field: bool descending = 5;
+   */
+  descending: boolean;
 };
 
 /**
@@ -1288,6 +1357,13 @@ export declare type ListWorkspaceStatesResponse = Message<"chorus.admin.v1.ListW
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * Sums over all workspaces that the request selects. Set on the first page.
+   *
+   * @generated from field: chorus.admin.v1.WorkspaceTotals totals = 3;
+   */
+  totals?: WorkspaceTotals | undefined;
 };
 
 /**
@@ -1397,6 +1473,53 @@ export enum WorkspaceCondition {
  * Describes the enum chorus.admin.v1.WorkspaceCondition.
  */
 export declare const WorkspaceConditionSchema: GenEnum<WorkspaceCondition>;
+
+/**
+ * Order of workspaces.
+ *
+ * @generated from enum chorus.admin.v1.WorkspaceOrder
+ */
+export enum WorkspaceOrder {
+  /**
+   * As `WORKSPACE_ORDER_NAME`.
+   *
+   * @generated from enum value: WORKSPACE_ORDER_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * By name.
+   *
+   * @generated from enum value: WORKSPACE_ORDER_NAME = 1;
+   */
+  NAME = 1,
+
+  /**
+   * By the time of their creation.
+   *
+   * @generated from enum value: WORKSPACE_ORDER_CREATED = 2;
+   */
+  CREATED = 2,
+
+  /**
+   * By granted and purchased credit together.
+   *
+   * @generated from enum value: WORKSPACE_ORDER_BALANCE = 3;
+   */
+  BALANCE = 3,
+
+  /**
+   * By the credits charged in the last 24 hours.
+   *
+   * @generated from enum value: WORKSPACE_ORDER_SPEND = 4;
+   */
+  SPEND = 4,
+}
+
+/**
+ * Describes the enum chorus.admin.v1.WorkspaceOrder.
+ */
+export declare const WorkspaceOrderSchema: GenEnum<WorkspaceOrder>;
 
 /**
  * Shows operators the state of the service: models, replicas and workspaces. Every call carries the operator token as
