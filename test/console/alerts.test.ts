@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { adviceOf } from "../../console/src/alerts/advice.ts";
-import { eventOf } from "../../console/src/alerts/event.ts";
+import { causeOf, eventOf } from "../../console/src/alerts/event.ts";
 import { AlertDeliverySchema, AlertDeliveryState } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { partsOf, startMailServer } from "../alerts/mail-server.ts";
 import { type Receiver, signatureOf, startReceiver } from "../alerts/receiver.ts";
@@ -182,6 +182,19 @@ base("says what a test has become, and what to do", () => {
   assert.match(said(true, WAITING, 535, "…"), /CHORUS_SMTP_URL/);
   assert.match(said(true, WAITING, 550, "…"), /Check the addresses\./);
   assert.match(said(true, WAITING, 451, "…"), /Wait for the next attempt\./);
+});
+
+base("leads from an event to the page of what it is about", () => {
+  const address = (data: object) =>
+    causeOf(JSON.stringify({ type: "alert.raised", data }), new Date("2026-03-14T09:00:00Z"))?.address;
+  assert.equal(
+    address({ alert: "failure_share" }),
+    "/console/activity?from=2026-03-14T08%3A50%3A00.000Z&to=2026-03-14T09%3A00%3A00.000Z&outcome=failed",
+  );
+  assert.equal(address({ alert: "spend_share" }), "/console/limits#spend");
+  assert.equal(address({ alert: "cap_share", subject: "tag:team=a b" }), "/console/subjects?subject=tag%3Ateam%3Da+b");
+  assert.equal(address({ alert: "cap_share", subject: "key:key_1" }), undefined);
+  assert.equal(causeOf('{"type":"alert.test"}', new Date()), undefined);
 });
 
 base("writes an event as a figure and its threshold", () => {

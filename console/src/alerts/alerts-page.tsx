@@ -31,14 +31,14 @@ type Calls = Client<typeof AlertService>;
 interface Props {
   /** Calls in the session of the owner or of the operator. */
   calls: Calls;
-  /** True for the alerts of the operators, which watch all workspaces. */
-  all?: boolean;
+  /** Address of the page of a workspace, for the alerts of the operators, which watch all workspaces. */
+  addressOfWorkspace?: (name: string) => string;
   /** False shows what is set, without a way to change it. */
   mayChange?: boolean;
 }
 
 /** Sets alerts and lists their deliveries. */
-export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
+export function AlertsPage({ calls, addressOfWorkspace, mayChange = true }: Props) {
   const [test, setTest] = useState<SentTest>();
   const [every, setEvery] = useState(EVERY_MS);
   // A test appears on the first page.
@@ -53,7 +53,7 @@ export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
   useEffect(() => setEvery(isUnderWay(test, tested) ? TEST_MS : EVERY_MS), [test, tested]);
   return (
     <>
-      <PageHead title="Alerts" lead={all ? ALL_LEAD : LEAD} />
+      <PageHead title="Alerts" lead={addressOfWorkspace ? ALL_LEAD : LEAD} />
       <Card title="Address and thresholds">
         <Pending of={rules} what="alerts" skeleton={<Skeleton tall="14rem" />}>
           {({ alerts }) => (
@@ -84,7 +84,7 @@ export function AlertsPage({ calls, all = false, mayChange = true }: Props) {
         <Pending of={page} what="deliveries" skeleton={<Skeleton tall="16rem" />}>
           {({ deliveries, nextPageToken }) => (
             <>
-              <DeliveryTable deliveries={deliveries} all={all} />
+              <DeliveryTable deliveries={deliveries} addressOfWorkspace={addressOfWorkspace} />
               <PagerButtons pager={pager} next={nextPageToken} />
             </>
           )}

@@ -1,4 +1,5 @@
 import { amount } from "../format.ts";
+import { pathOf } from "../route.ts";
 
 /** An event of an alert as it is displayed. */
 export interface AlertEvent {
@@ -20,6 +21,21 @@ const TITLES: Record<string, string> = {
 export function eventOf(json: string): AlertEvent {
   const { type, data = {} } = JSON.parse(json);
   return { title: TITLES[type] ?? type, text: textOf(data), workspace: data.workspace ?? "" };
+}
+
+/** Milliseconds of requests that a share of failures is about. */
+const WINDOW_MS = 600_000;
+
+/** The page of the workspace that shows what an event is about; undefined if none does. @param at time of the event */
+export function causeOf(json: string, at: Date): { text: string; address: string } | undefined {
+  const { alert, subject = "" }: Data = JSON.parse(json).data ?? {};
+  if (alert === "failure_share") {
+    const [from, to] = [new Date(at.getTime() - WINDOW_MS).toISOString(), at.toISOString()];
+    return { text: "Failed requests", address: pathOf("activity", { from, to, outcome: "failed" }) };
+  }
+  if (alert === "spend_share") return { text: "Limits", address: pathOf("limits", {}, "spend") };
+  if (/^(user|tag):/.test(subject)) return { text: "Its use", address: pathOf("subjects", { subject }) };
+  return undefined;
 }
 
 interface Data {

@@ -8,7 +8,7 @@ import { Shell } from "../shell/shell.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { HomePage } from "./home-page.tsx";
 import { ModelsPage } from "./models-page.tsx";
-import { addressOf, PAGES, workspaceIn } from "./pages.ts";
+import { addressOf, addressOfWorkspace, PAGES, workspaceIn } from "./pages.ts";
 import { ReplicasPage } from "./replicas-page.tsx";
 import { alerts } from "./rpc.ts";
 import { RunPage } from "./run-page.tsx";
@@ -21,7 +21,7 @@ const COMPONENTS: Record<keyof typeof PAGES, FunctionComponent> = {
   workspaces: WorkspacesPage,
   models: ModelsPage,
   replicas: ReplicasPage,
-  alerts: () => <AlertsPage calls={alerts} all />,
+  alerts: () => <AlertsPage calls={alerts} addressOfWorkspace={addressOfWorkspace} />,
   audit: AuditPage,
 };
 
