@@ -28,7 +28,7 @@ interface LedgerRow {
   held: bigint;
 }
 
-/** Most entries to sum for the balances of a page. Summing them takes about 100 ms. */
+/** Most entries to sum for the balances of a page. Summing them takes about 200 ms. */
 const MAX_SUMMED = 100_000;
 
 /** Position of a row: its time, its identifier, and if it is known, the balance before it. */
