@@ -93,6 +93,8 @@ async function runComposed(pool: Pool): Promise<void> {
   await activity.listAudit({}, owner);
   await activity.listAudit({}, { kind: "operator", id: "tok_1" });
   await credits.listLedger({ startTime, endTime }, owner);
+  await credits.listLedger({ kinds: [1] }, owner);
+  await credits.listLedgerHours({ startTime, endTime }, owner);
   await alerts.listAlertDeliveries({}, owner);
   await operations.listWorkspaceStates({});
   await usage.getUsage({ ...hours, groupBy: MetricsGroupBy.KEY }, owner);
