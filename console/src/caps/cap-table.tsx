@@ -20,11 +20,15 @@ export function CapTable({ found, names, clear }: Props) {
   if (found.length === 0) return <Empty title="There is no cap." />;
   const columns: Column<Cap>[] = [
     { title: "Subject", class: "name", cell: ({ subject }) => <Subject of={subject} name={names?.get(subject)} /> },
-    { title: "Cap", cell: ({ figure, period }) => nameOf(figure, period) },
+    { title: "Cap", class: "wraps", cell: ({ figure, period }) => nameOf(figure, period) },
     { title: "Amount", figure: true, cell: ({ figure, amount }) => amountOf(figure, amount) },
     { title: "Used", cell: (cap) => <Use of={cap} /> },
-    { title: "When used up", cell: ({ action }) => (action === CapAction.LOW ? "effort low" : "refused") },
-    { title: "Until", cell: (cap) => <Until of={cap} /> },
+    {
+      title: "When used up",
+      class: "wraps",
+      cell: ({ action }) => (action === CapAction.LOW ? "effort low" : "refused"),
+    },
+    { title: "Until", class: "wraps", cell: (cap) => <Until of={cap} /> },
     {
       title: "",
       class: "actions",
@@ -60,7 +64,13 @@ function Subject({ of, name = of }: { of: string; name: string | undefined }) {
 
 function Until({ of: cap }: { of: Cap }) {
   if (hasEnded(cap)) return <span class="tag">ended</span>;
-  return <>{timeText(cap.endsAt).slice(0, 16) || "–"}</>;
+  const [day, time = ""] = timeText(cap.endsAt).split(" ");
+  if (!day) return <>–</>;
+  return (
+    <span>
+      <span class="date">{day}</span> {time.slice(0, 5)}
+    </span>
+  );
 }
 
 function Use({ of: { figure, period, amount, used, subject } }: { of: Cap }) {

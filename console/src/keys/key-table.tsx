@@ -24,8 +24,7 @@ export function KeyTable({ keys, ...actions }: Props) {
   const columns: Column<Key>[] = [
     { title: "Name", class: "name", cell: (key) => <Name of={key} /> },
     { title: "Scopes", cell: (key) => <Scopes of={key} /> },
-    { title: "Expires", cell: (key) => <Expiry of={key} /> },
-    { title: "Last used", cell: ({ use }) => <LastUsed at={use?.lastUsedAt} /> },
+    { title: "Last used", class: "wraps", cell: ({ use }) => <LastUsed at={use?.lastUsedAt} /> },
     { title: "Requests, 30 d", figure: true, cell: (key) => <Requests of={key} /> },
     { title: "Credits, 30 d", figure: true, cell: ({ use }) => columnAmount(use?.credits || "0") },
   ];
@@ -50,9 +49,15 @@ function stateOf(key: Key): "active" | "revoked" | "expired" {
 function Name({ of: key }: { of: Key }) {
   return (
     <span>
-      <Link to={pathOf("", { key: key.id, period: "30d" })}>{key.name || "Unnamed"}</Link>{" "}
+      <Link to={pathOf("", { key: key.id, period: "30d" })}>{key.name || "Unnamed"}</Link> <State of={key} />
       <span class="soft small more">
-        {key.console ? "of this console" : <code>{key.prefix}…</code>} since {day(key.createdAt)}
+        {key.console ? "of this console" : <code>{key.prefix}…</code>}{" "}
+        <span class="date">since {day(key.createdAt)}</span>
+        {key.expiresAt && stateOf(key) === "active" && (
+          <>
+            , <span class="date">expires {day(key.expiresAt)}</span>
+          </>
+        )}
         {key.holder && `, of ${key.holder.name || key.holder.email}`}
         {key.forbidsText && ", text never kept"}
       </span>
@@ -87,17 +92,16 @@ function Scopes({ of: { scopes } }: { of: Key }) {
   );
 }
 
-function Expiry({ of: key }: { of: Key }) {
+/** Since when a key does not work; nothing for one that does. */
+function State({ of: key }: { of: Key }) {
   const state = stateOf(key);
-  if (state === "revoked") {
-    return (
-      <span class="tag" title={timeText(key.revokedAt)}>
-        revoked {day(key.revokedAt)}
-      </span>
-    );
-  }
-  if (state === "expired") return <span class="tag">expired {day(key.expiresAt)}</span>;
-  return <>{day(key.expiresAt) || <span class="soft">never</span>}</>;
+  if (state === "active") return null;
+  const at = state === "revoked" ? key.revokedAt : key.expiresAt;
+  return (
+    <span class="tag" title={timeText(at)}>
+      {state} {day(at)}
+    </span>
+  );
 }
 
 function Actions({ of: key, showCaps, change, rotate, revoke, takeOver }: { of: Key } & Omit<Props, "keys">) {

@@ -115,7 +115,7 @@ function useTotals(name: string, loaded: WorkspaceTotals | undefined): Workspace
 /** Sums over the workspaces that are listed on all pages. @param of undefined while they load */
 function Totals({ of }: { of: WorkspaceTotals | undefined }) {
   return (
-    <dl class="stats" aria-label="Sums of all workspaces">
+    <dl class="stats short" aria-label="Sums of all workspaces">
       <Stat label="Workspaces" value={of && count(of.workspaces)} />
       <Stat label="Balance" value={of && roundAmount(of.balance)} unit="credits" />
       <Stat label="Requests, 24 hours" value={of && count(of.requests)}>

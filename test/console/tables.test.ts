@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test as base, describe } from "vitest";
+import { fixture } from "../helpers/lifetime.ts";
+import { connect, skipReason } from "./chromium.ts";
+import { USED } from "./scene/answers.ts";
+import { openScene } from "./scene/scene.ts";
+
+const test = base.extend("browser", { scope: "file" }, fixture(connect));
+
+/** Runs in the page. Returns what is too wide, and the words of tables that go over the end of a line. */
+const FAULTS = `(() => {
+  const faults = [];
+  const { scrollWidth } = document.documentElement;
+  if (scrollWidth > innerWidth) faults.push("the page is " + (scrollWidth - innerWidth) + " px too wide");
+  for (const table of document.querySelectorAll(".scroll")) {
+    const over = table.scrollWidth - table.clientWidth;
+    if (over > 0) faults.push("the table " + table.ariaLabel + " is " + over + " px too wide");
+    const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+    for (let text; (text = texts.nextNode()); ) {
+      for (const { index, 0: word } of text.data.matchAll(/[^\\s-]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+        if (tops.size > 1) faults.push("the word " + word + " is broken");
+      }
+    }
+  }
+  return faults;
+})()`;
+
+describe.skipIf(skipReason !== undefined)("tables at 1024 px", () => {
+  for (const path of ["/console/keys", "/console/subjects", "/console/subjects?subject=user%3Au-4711"]) {
+    test(`${path} fits, and breaks no word`, async ({ browser }) => {
+      const page = await openScene(browser, path, USED, { viewport: { width: 1024, height: 768 } });
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+      await page.evaluate("document.fonts.ready");
+      assert.deepEqual(await page.evaluate(FAULTS), []);
+      await page.context().close();
+    });
+  }
+});
