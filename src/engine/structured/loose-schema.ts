@@ -126,12 +126,24 @@ function first<T>(items: readonly T[], find: (item: T) => string | undefined): s
 const scope = createContext({ run: () => {} });
 const script = new Script("run()");
 
+/** Most tries of a function in `within`. */
+const TRIES = 3;
+
 /**
  * Runs a function that changes nothing, and ends it when its time is up: a pattern of a caller's schema can take
- * forever, and so can a schema that refers to itself.
+ * forever, and so can a schema that refers to itself. The time passes on the clock, so the function runs again if
+ * other programs had the processor for most of it.
  * @throws Error when the time is up
  */
 function within<T>(ms: number, run: () => T): T {
   scope.run = run;
-  return script.runInContext(scope, { timeout: ms });
+  for (let tries = 1; ; tries++) {
+    const before = process.threadCpuUsage();
+    try {
+      return script.runInContext(scope, { timeout: ms });
+    } catch (error) {
+      const { user, system } = process.threadCpuUsage(before);
+      if (tries === TRIES || (user + system) / 1_000 > ms / 2) throw error;
+    }
+  }
 }
