@@ -14,6 +14,7 @@ import { createMailer } from "../../src/alerts/mail.ts";
 import type { MailConfig } from "../../src/config/mail.ts";
 import { recipientsOf } from "../../src/contract/mail-address.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 import { partsOf, startMailServer } from "./mail-server.ts";
 
 const execute = promisify(execFile);
@@ -182,7 +183,7 @@ test("gives up a mail server that is silent, slow or away, and ends attempts whe
   assert.deepEqual(await send(slow.port, { ...short, greeting: 60_000 }), {
     error: "The mail was not sent within 0.4 seconds.",
   });
-  await Promise.all([...silent.sockets, ...slow.sockets].map((socket) => socket.closed || once(socket, "close")));
+  await until(() => [...silent.sockets, ...slow.sockets].every((socket) => socket.closed));
   const rude = await startRaw(t, (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
   assert.match((await send(rude.port)).error ?? "", /^The mail server cannot be reached \([A-Z]+\)\.$/);
   const away = await startRaw(t, () => {});
