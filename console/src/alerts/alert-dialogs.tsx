@@ -1,4 +1,5 @@
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Secret } from "../parts/secret.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -36,14 +37,7 @@ export function ConfirmChange({ title, text, action, run, close }: Props) {
     <Dialog title={title} close={close}>
       <p>{text}</p>
       {error !== undefined && <FailureNote error={error} />}
-      <div class="buttons">
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-        <button type="button" class="primary danger" disabled={busy} onClick={() => start(run)}>
-          {action}
-        </button>
-      </div>
+      <DialogButtons close={close} action={action} busy={busy} isDanger run={() => start(run)} />
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { SpendPeriod } from "../../../gen/chorus/v1/generation_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
+import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -51,19 +52,13 @@ export function SetSpendLimit({ period, set, close, done }: Props) {
           />
         </Field>
         {error !== undefined && <FailureNote error={error} />}
-        <div class="buttons">
+        <DialogButtons close={close} action="Save" busy={busy} disabled={draft.trim() === set}>
           {set !== "" && (
             <button type="button" class="quiet danger" disabled={busy} onClick={() => run(remove)}>
               Remove the limit
             </button>
           )}
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy || draft.trim() === set}>
-            Save
-          </button>
-        </div>
+        </DialogButtons>
       </form>
     </Dialog>
   );
