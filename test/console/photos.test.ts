@@ -78,7 +78,7 @@ const STATES: Record<string, Scene> = {
   },
   "activity-drawer": {
     path: "/console/activity",
-    act: (page) => page.getByRole("button", { name: "09:24:41" }).click(),
+    act: (page) => page.locator('time[datetime^="2026-03-14T09:24:41"]').click(),
   },
   "activity-running": {
     path: "/console/activity",
