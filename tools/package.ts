@@ -56,7 +56,9 @@ function packClient(): void {
   const folder = begin("client");
   compile("src/client", join(folder, "client"));
   for (const part of ["chorus", "google"]) copy(`gen/${part}`, join(folder, "gen", part), /_pb\.(js|d\.ts)$/);
-  cpSync(join(ROOT, "gen/openapi/openapi.json"), join(folder, "openapi.json"));
+  // Without indents, which are two fifths of it.
+  const document = JSON.parse(readFileSync(join(ROOT, "gen/openapi/openapi.json"), "utf8"));
+  writeFileSync(join(folder, "openapi.json"), JSON.stringify(document));
   cpSync(join(ROOT, "docs/typescript.md"), join(folder, "README.md"));
   const { "@bufbuild/protobuf": protobuf, "@connectrpc/connect": connect } = project.dependencies as Json;
   write(folder, "package.json", {
