@@ -36,7 +36,7 @@ test("starts programs that the package has", async () => {
 });
 
 test("has a catalogue and rates that are valid", () => {
-  const folder = join(DEPLOY, "kubernetes");
+  const folder = join(DEPLOY, "helm");
   const { models, rates } = envToConfig({
     CHORUS_MODELS: join(folder, "models.json"),
     CHORUS_RATES_FILE: join(folder, "rates.json"),
