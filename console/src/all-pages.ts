@@ -23,3 +23,24 @@ export async function allPages<T>(
   } while (token && rows.length < MOST_ROWS);
   return { rows: rows.slice(0, MOST_ROWS), isCut: token !== "" || rows.length > MOST_ROWS };
 }
+
+/** Most pages without a row to load at once. */
+const STEPS = 10;
+
+/**
+ * Loads the next page that has rows. A page of a list that searches a bounded part at once may have none, and still
+ * have a next one.
+ * @returns the last of ten pages if none of them has rows
+ */
+export async function pageWithRows<P extends { nextPageToken: string }>(
+  load: (token: string) => Promise<P>,
+  rowsOf: (page: P) => readonly unknown[],
+  pageToken: string,
+): Promise<P> {
+  let token = pageToken;
+  for (let step = 1; ; step++) {
+    const page = await load(token);
+    token = page.nextPageToken;
+    if (rowsOf(page).length > 0 || !token || step === STEPS) return page;
+  }
+}

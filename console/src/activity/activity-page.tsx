@@ -1,8 +1,7 @@
-import { X } from "lucide";
 import { useState } from "preact/hooks";
 import { ExportButton } from "../parts/export-button.tsx";
+import { FilterChip } from "../parts/filter-chip.tsx";
 import { FilterChoice } from "../parts/filter-choice.tsx";
-import { Icon } from "../parts/icon.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PeriodPicker, periodOf } from "../parts/period.tsx";
@@ -53,8 +52,16 @@ export function ActivityPage() {
       <div class="toolbar">
         <PeriodPicker period={period} />
         <KeyFilter keyId={filter.keyId} keyName={keyName} />
-        {filter.user && <Chip label="User" text={filter.user} remove={() => narrow({ user: undefined })} />}
-        {filter.tag && <Chip label="Tag" text={filter.tag} remove={() => narrow({ tag: undefined })} />}
+        {filter.user && (
+          <FilterChip label="Remove the filter: User" remove={() => narrow({ user: undefined })}>
+            User: <strong>{filter.user}</strong>
+          </FilterChip>
+        )}
+        {filter.tag && (
+          <FilterChip label="Remove the filter: Tag" remove={() => narrow({ tag: undefined })}>
+            Tag: <strong>{filter.tag}</strong>
+          </FilterChip>
+        )}
         <FilterChoice
           label="Outcome"
           value={filter.outcome}
@@ -70,17 +77,5 @@ export function ActivityPage() {
         onFound={({ generations }) => setKeyName(generations[0]?.keyName ?? "")}
       />
     </>
-  );
-}
-
-/** A filter that a link has set. */
-function Chip({ label, text, remove }: { label: string; text: string; remove: () => void }) {
-  return (
-    <span class="chip filter">
-      {label}: <strong>{text}</strong>
-      <button type="button" class="quiet round" onClick={remove} aria-label={`Remove the filter: ${label}`}>
-        <Icon of={X} />
-      </button>
-    </span>
   );
 }

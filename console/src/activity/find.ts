@@ -8,7 +8,7 @@ import {
 } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../../../src/contract/json-names.ts";
-import { allPages, type Progress } from "../all-pages.ts";
+import { allPages, type Progress, pageWithRows } from "../all-pages.ts";
 import { iso } from "../format.ts";
 import { boundsOf, type Period } from "../parts/period.tsx";
 import { activity } from "../rpc.ts";
@@ -34,9 +34,6 @@ export interface Found {
   readonly searchedTo: Timestamp | undefined;
 }
 
-/** Most pages without a match to request in one search. */
-const STEPS = 10;
-
 /**
  * Searches the next page of requests. With a filter that matches rarely, the page may be empty and still have a next
  * token.
@@ -51,14 +48,9 @@ export async function find(filter: Filter, pageToken: string, pageSize: number, 
     tag: filter.tag,
     pageSize,
   };
-  let token = pageToken;
-  for (let step = 1; ; step++) {
-    const page = await activity.listGenerations({ ...request, pageToken: token }, { signal });
-    token = page.nextPageToken;
-    if (page.generations.length > 0 || !token || step === STEPS) {
-      return { generations: page.generations, next: token, searchedTo: page.searchedTo };
-    }
-  }
+  const load = (token: string) => activity.listGenerations({ ...request, pageToken: token }, { signal });
+  const page = await pageWithRows(load, ({ generations }) => generations, pageToken);
+  return { generations: page.generations, next: page.nextPageToken, searchedTo: page.searchedTo };
 }
 
 function endedOf(word: string): NonNullable<MessageInitShape<typeof ListGenerationsRequestSchema>["ended"]> {

@@ -1,8 +1,10 @@
-import { RefreshCw, X } from "lucide";
+import { RefreshCw } from "lucide";
 import { useLoad } from "../load.ts";
+import { FilterChip } from "../parts/filter-chip.tsx";
 import { FilterChoice } from "../parts/filter-choice.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { usePager } from "../parts/pager.tsx";
+import { Day } from "../parts/period.tsx";
 import { narrow } from "../route.ts";
 import { AuditCard } from "./audit-card.tsx";
 import { ACTORS, type Calls, type Filter, findChanges, KINDS } from "./filter.ts";
@@ -27,7 +29,11 @@ export function AuditLog({ calls, filter, ...rest }: Props) {
       <div class="toolbar">
         <FilterChoice label="Changes" value={filter.kind} options={KINDS} change={(kind) => narrow({ kind })} />
         <FilterChoice label="Made by" value={filter.by} options={ACTORS} change={(by) => narrow({ by })} />
-        {filter.actor && <ByOne actor={filter.actor} />}
+        {filter.actor && (
+          <FilterChip label="Show the changes of all" remove={() => narrow({ actor: undefined })}>
+            By: <strong>{filter.actor}</strong>
+          </FilterChip>
+        )}
         <Days filter={filter} />
         <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
           <Icon of={RefreshCw} />
@@ -38,42 +44,13 @@ export function AuditLog({ calls, filter, ...rest }: Props) {
   );
 }
 
-/** One token or person, chosen in the table. */
-function ByOne({ actor }: { actor: string }) {
-  return (
-    <span class="chip filter">
-      By: <strong>{actor}</strong>
-      <button
-        type="button"
-        class="quiet round"
-        onClick={() => narrow({ actor: undefined })}
-        aria-label="Show the changes of all"
-      >
-        <Icon of={X} />
-      </button>
-    </span>
-  );
-}
-
 /** First and last day. Without one, the period has no bound on that side. */
 function Days({ filter: { from, to } }: { filter: Filter }) {
   return (
     <span class="range">
-      <input
-        type="date"
-        aria-label="First day"
-        value={from}
-        {...(to ? { max: to } : {})}
-        onChange={(event) => narrow({ from: event.currentTarget.value })}
-      />
+      <Day label="First day" value={from} {...(to ? { max: to } : {})} change={(from) => narrow({ from })} />
       <span class="soft">to</span>
-      <input
-        type="date"
-        aria-label="Last day"
-        value={to}
-        {...(from ? { min: from } : {})}
-        onChange={(event) => narrow({ to: event.currentTarget.value })}
-      />
+      <Day label="Last day" value={to} {...(from ? { min: from } : {})} change={(to) => narrow({ to })} />
     </span>
   );
 }

@@ -2,6 +2,7 @@ import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { type ActivityService, ActorKindSchema, type AuditEntry } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { numberOf } from "../../../src/contract/json-names.ts";
+import { pageWithRows } from "../all-pages.ts";
 import { words } from "../format.ts";
 import { ACTIONS } from "./sentence.ts";
 
@@ -79,9 +80,6 @@ export interface Found {
   readonly searchedTo: Timestamp | undefined;
 }
 
-/** Most pages without a match to request in one search. */
-const STEPS = 10;
-
 /** Searches the next page. With a filter that matches rarely, it may be empty and still have a next token. */
 export async function findChanges(
   calls: Calls,
@@ -96,10 +94,7 @@ export async function findChanges(
     ...(startTime ? { startTime } : {}),
     ...(endTime ? { endTime } : {}),
   };
-  let pageToken = page.pageToken;
-  for (let step = 1; ; step++) {
-    const { entries, nextPageToken, searchedTo } = await calls.listAudit({ ...request, pageToken }, { signal });
-    if (entries.length > 0 || !nextPageToken || step === STEPS) return { entries, next: nextPageToken, searchedTo };
-    pageToken = nextPageToken;
-  }
+  const load = (pageToken: string) => calls.listAudit({ ...request, pageToken }, { signal });
+  const { entries, nextPageToken, searchedTo } = await pageWithRows(load, ({ entries }) => entries, page.pageToken);
+  return { entries, next: nextPageToken, searchedTo };
 }

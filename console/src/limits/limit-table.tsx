@@ -1,4 +1,4 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { CreditService } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import type { GetNextTierResponse, LimitName, Workspace } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { type QuotasResponse, SpendPeriod } from "../../../gen/chorus/v1/generation_pb.js";
@@ -105,7 +105,7 @@ function Pace({ row, now }: { row: LimitRow; now: number }) {
   );
 }
 
-function untilText(resetsAt: Parameters<typeof timestampDate>[0], now: number): string {
+function untilText(resetsAt: Timestamp, now: number): string {
   return duration(Math.max(1000, timestampDate(resetsAt).getTime() - now));
 }
 

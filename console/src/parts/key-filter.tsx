@@ -1,10 +1,9 @@
-import { X } from "lucide";
 import { useEffect, useId, useState } from "preact/hooks";
 import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { narrow } from "../route.ts";
 import { keys } from "../rpc.ts";
 import { can } from "../session/session.ts";
-import { Icon } from "./icon.tsx";
+import { FilterChip } from "./filter-chip.tsx";
 
 /**
  * Filters a page by key. Finds keys by the start of their name or secret; stores the choice as `key` in the address.
@@ -32,12 +31,9 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
 
   if (keyId) {
     return (
-      <span class="chip filter">
+      <FilterChip label="Show all keys" remove={() => narrow({ key: undefined })}>
         Key: <strong>{keyName || keyId}</strong>
-        <button type="button" class="quiet round" onClick={() => narrow({ key: undefined })} aria-label="Show all keys">
-          <Icon of={X} />
-        </button>
-      </span>
+      </FilterChip>
     );
   }
   if (!maySearch) return null;

@@ -1,9 +1,8 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { X } from "lucide";
 import { MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js";
 import { day, timeText } from "../format.ts";
 import { narrow } from "../route.ts";
-import { Icon } from "./icon.tsx";
+import { FilterChip } from "./filter-chip.tsx";
 import { Segments } from "./segments.tsx";
 
 const HOUR = 3_600_000;
@@ -80,23 +79,21 @@ export function PeriodPicker({ period }: { period: Period }) {
       <Segments legend="Period" name="period" value={name} options={[...spans, ["range", "Range"]]} change={choose} />
       {name === "range" && (
         <span class="range">
-          <Day label="First day" value={first} max={last} change={(value) => narrow({ from: value || first })} />
+          <Day
+            label="First day"
+            required
+            value={first}
+            max={last}
+            change={(value) => narrow({ from: value || first })}
+          />
           <span class="soft">to</span>
-          <Day label="Last day" value={last} min={first} change={(value) => narrow({ to: value || last })} />
+          <Day label="Last day" required value={last} min={first} change={(value) => narrow({ to: value || last })} />
         </span>
       )}
       {name === "times" && (
-        <span class="chip filter">
+        <FilterChip label="Show the whole period" remove={() => narrow({ from: undefined, to: undefined })}>
           {timeText(from).slice(0, 16)} to {timeText(to).slice(first === last ? 11 : 0, 16)}
-          <button
-            type="button"
-            class="quiet round"
-            aria-label="Show the whole period"
-            onClick={() => narrow({ from: undefined, to: undefined })}
-          >
-            <Icon of={X} />
-          </button>
-        </span>
+        </FilterChip>
       )}
     </div>
   );
@@ -107,15 +104,17 @@ interface DayProps {
   value: string;
   min?: string;
   max?: string;
+  /** Whether it cannot be emptied. */
+  required?: boolean;
   change: (value: string) => void;
 }
 
-function Day({ label, value, change, ...bounds }: DayProps) {
+/** A day as a field, in the form 2026-01-31; empty for none. */
+export function Day({ label, value, change, ...bounds }: DayProps) {
   return (
     <input
       type="date"
       aria-label={label}
-      required
       value={value}
       {...bounds}
       onChange={(event) => change(event.currentTarget.value)}
