@@ -30,13 +30,15 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
   test("streams an answer with live token counts, and shows the plan at the end", async ({
     playground: { vendor, page, prompt },
   }) => {
-    vendor.reply({ text: PIECES, betweenMs: 400 });
+    const { promise: goOn, resolve: sendTheRest } = Promise.withResolvers<void>();
+    vendor.reply({ text: PIECES, goOn });
     await prompt.fill("What is a choir?");
     await prompt.press("Control+Enter");
     const answer = page.locator(".markdown");
     await answer.getByText("Many").waitFor();
     assert.equal(await page.getByText("Answering…").count(), 1);
     assert.match(await page.locator(".meters").innerText(), /about \d+ tokens/);
+    sendTheRest();
     await page.getByText("Done", { exact: true }).waitFor();
     assert.equal(await answer.innerText(), PIECES.join(""));
     assert.match(
@@ -128,12 +130,14 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     console,
     playground: { vendor, page, prompt, ask },
   }) => {
-    vendor.reply({ text: PIECES, betweenMs: 100 });
+    const { promise: goOn, resolve: sendTheRest } = Promise.withResolvers<void>();
+    vendor.reply({ text: PIECES, goOn });
     await prompt.fill("What is a choir?");
     await ask.click();
     await page.locator(".markdown").getByText("Many").waitFor();
     await visit(page, "Ledger");
     await visit(page, "Playground");
+    sendTheRest();
     await page.getByText("Done", { exact: true }).waitFor();
     assert.equal(await page.locator(".markdown").innerText(), PIECES.join(""));
     vendor.reply({ text: ["Four strings."] });

@@ -33,6 +33,8 @@ export interface Reply {
   headersMs?: number;
   firstMs?: number;
   betweenMs?: number;
+  /** A stream sends its second piece of text, and what follows, once this is resolved. */
+  goOn?: Promise<unknown>;
   /** Cuts the body's bytes into chunks of this many, or at these offsets, each sent on its own. */
   split?: number | readonly number[];
 
@@ -208,10 +210,11 @@ async function play(
     else if (streamed) {
       const { before, text, after } = wire.frames(list, reply, toolOf(call));
       const delivered = end === "whole" ? text : text.slice(0, reply.after ?? text.length);
-      if (betweenMs > 0) {
+      if (betweenMs > 0 || reply.goOn) {
         await send(before.join(""));
         for (const [i, frame] of delivered.entries()) {
-          if (i > 0) await pause(betweenMs);
+          if (i === 1) await reply.goOn;
+          if (i > 0 && betweenMs > 0) await pause(betweenMs);
           await send(frame);
         }
       } else await send([...before, ...delivered].join(""));

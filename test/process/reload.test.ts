@@ -111,12 +111,14 @@ test("lets a running stream end with the models and rates with which it began", 
   t.onTestFinished(() => Promise.all([vendor.close(), other.close()]).then(() => undefined));
   const { write, catalogue, env } = await makeFiles(t, vendor);
   const service = await startOwnService(t, { env });
-  vendor.always({ text: ["one", " two", " three"], betweenMs: 1_500 });
+  const { promise: goOn, resolve: sendTheRest } = Promise.withResolvers<void>();
+  vendor.always({ text: ["one", " two", " three"], goOn });
   const stream = eventsOf(await service.post("/v1/generate:stream", BODY));
   await stream.next();
   await catalogue("other", other.url);
   await write("rates.json", '{"input":1,"cached":1,"output":1}');
   await until(() => reloads(service) > 0);
+  sendTheRest();
   let text = "one";
   let credits = 0;
   let tokens = 0;
