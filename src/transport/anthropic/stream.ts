@@ -1,15 +1,11 @@
-import {
-  NoticeSchema,
-  type StreamGenerateResponse_Done,
-  type StreamGenerateResponse_ToolCall,
+import type {
+  StreamGenerateResponse_Done,
+  StreamGenerateResponse_ToolCall,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { MessageStopReasonSchema, MessageUsageSchema } from "../../../gen/chorus/v1/messages_pb.js";
-import { wordOf } from "../../contract/json-names.ts";
 import { renameField } from "../call/field-names.ts";
-import { type Foreign, noticesOf } from "../call/foreign.ts";
+import { type Foreign, noticesJson } from "../call/foreign.ts";
 import { type EventFormat, SSE_HEADERS } from "../call/format.ts";
-import { encode } from "../rest/encode.ts";
-import { stopOf, usageOf } from "./encode.ts";
+import { stopJson, usageJson } from "./encode.ts";
 import { anthropicFailureJson } from "./failure.ts";
 
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
@@ -93,14 +89,9 @@ export class MessageEvents implements EventFormat {
   }
 
   #last(done: StreamGenerateResponse_Done): string {
-    const { stopReason, stopSequence = null } = stopOf(done);
-    const reason = JSON.stringify(wordOf(MessageStopReasonSchema, stopReason));
-    const notices = noticesOf(done).map((one) => encode(NoticeSchema, one));
     return eventText(
       "message_delta",
-      `"delta":{"stop_reason":${reason},"stop_sequence":${JSON.stringify(stopSequence)}},` +
-        `"usage":${encode(MessageUsageSchema, usageOf(done))},` +
-        `"notices":[${notices.join(",")}]`,
+      `"delta":{${stopJson(done)}},"usage":${usageJson(done)},"notices":${noticesJson(done)}`,
     );
   }
 }

@@ -55,8 +55,12 @@ export function contentOf({ answer, structured = "null" }: GenerateResponse): st
   return structured === "null" ? answer : structured;
 }
 
-/** The notices of an answer. One that should be JSON and is not has no other place for the reason in other formats. */
-export function noticesOf(answer: { readonly notices: Notice[]; readonly structuredError?: string | undefined }) {
+/**
+ * The notices of an answer as a JSON list. One that should be JSON and is not has no other place for the reason in
+ * other formats.
+ */
+export function noticesJson(answer: { readonly notices: Notice[]; readonly structuredError?: string | undefined }) {
   const { notices, structuredError } = answer;
-  return structuredError === undefined ? notices : [...notices, notice("structured_error", structuredError)];
+  const all = structuredError === undefined ? notices : [...notices, notice("structured_error", structuredError)];
+  return JSON.stringify(all.map(({ code, message, field }) => ({ code, message, field })));
 }

@@ -41,6 +41,17 @@ function duration(ms: number): string {
   return hours === 0 ? `${minutes}m${rest}` : `${hours}h${minutes % 60}m${rest}`;
 }
 
+let second = -1;
+let textOfSecond = "";
+
+/** A time as RFC 3339 without fractions. The windows of a workspace mostly end together, and a text takes 1 µs. */
+function secondText(ms: number): string {
+  const asked = Math.floor(ms / 1_000);
+  if (asked !== second) textOfSecond = `${new Date(asked * 1_000).toISOString().slice(0, 19)}Z`;
+  second = asked;
+  return textOfSecond;
+}
+
 const ANTHROPIC_NAMES = [
   ["requests", "requests"],
   ["input-tokens", "input_tokens"],
@@ -57,7 +68,7 @@ export const anthropicRateHeaders: RateHeaders = (limits) => {
     return [
       ...[`${head}-limit`, String(found.limit)],
       ...[`${head}-remaining`, String(found.remaining)],
-      ...[`${head}-reset`, `${new Date(now + found.resetMs).toISOString().slice(0, 19)}Z`],
+      ...[`${head}-reset`, secondText(now + found.resetMs)],
     ];
   });
 };

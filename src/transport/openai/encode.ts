@@ -1,15 +1,13 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ChatCompletionSchema, type ChatUsage, ChatUsageSchema } from "../../../gen/chorus/v1/chat_pb.js";
 import {
   type FinishReason,
+  FinishReasonSchema,
   type GenerateResponse,
   type Notice,
-  Role,
   type ToolCall,
   type Usage,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { contentOf, noticesOf } from "../call/foreign.ts";
-import { encode } from "../rest/encode.ts";
+import { wordOf } from "../../contract/json-names.ts";
+import { contentOf, noticesJson } from "../call/foreign.ts";
 import { inputOfArguments } from "./custom-tools.ts";
 import type { ChatTerms } from "./decode.ts";
 
@@ -21,19 +19,21 @@ export interface Ended {
   structuredError?: string | undefined;
 }
 
+/** A `ChatCompletion` as JSON. It is written by hand, because a message would be made of it first. */
 export function completionJson(answer: GenerateResponse, { model, custom }: ChatTerms): string {
-  const toolCalls = answer.toolCalls.map((call) => callOf(call, custom));
-  const message = { role: Role.ASSISTANT, content: contentOf(answer), toolCalls };
-  const completion: MessageInitShape<typeof ChatCompletionSchema> = {
-    id: answer.id,
-    object: "chat.completion",
-    created: now(),
-    model,
-    choices: [{ message, finishReason: answer.finishReason }],
-    usage: usageOf(answer),
-    notices: noticesOf(answer),
-  };
-  return encode(ChatCompletionSchema, create(ChatCompletionSchema, completion));
+  const calls = answer.toolCalls.map((call) => JSON.stringify(callOf(call, custom)));
+  const toolCalls = calls.length === 0 ? "" : `,"tool_calls":[${calls.join(",")}]`;
+  const message = `{"role":"assistant","content":${JSON.stringify(contentOf(answer))},"refusal":null${toolCalls}}`;
+  return (
+    `{"id":${JSON.stringify(answer.id)},"object":"chat.completion","created":${now()},` +
+    `"model":${JSON.stringify(model)},` +
+    `"choices":[{"index":0,"message":${message},"logprobs":null,"finish_reason":${finishJson(answer)}}],` +
+    `"usage":${usageJson(answer)},"notices":${noticesJson(answer)}}`
+  );
+}
+
+export function finishJson({ finishReason }: Pick<Ended, "finishReason">): string {
+  return JSON.stringify(wordOf(FinishReasonSchema, finishReason));
 }
 
 /** A call as its format has it. @param custom names of the tools that take text */
@@ -44,17 +44,16 @@ export function callOf(call: Pick<ToolCall, "id" | "name" | "arguments">, custom
 }
 
 /** Seconds since 1970. */
-export function now(): bigint {
-  return BigInt(Math.floor(Date.now() / 1_000));
+export function now(): number {
+  return Math.floor(Date.now() / 1_000);
 }
 
-export function usageOf({ usage }: Ended): ChatUsage {
+/** A `ChatUsage` as JSON. */
+export function usageJson({ usage }: Pick<Ended, "usage">): string {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0, credits = 0 } = usage ?? {};
-  return create(ChatUsageSchema, {
-    promptTokens: inputTokens,
-    completionTokens: outputTokens,
-    totalTokens: inputTokens + outputTokens,
-    promptTokensDetails: { cachedTokens },
-    credits,
-  });
+  return (
+    `{"prompt_tokens":${inputTokens},"completion_tokens":${outputTokens},` +
+    `"total_tokens":${inputTokens + outputTokens},"prompt_tokens_details":{"cached_tokens":${cachedTokens}},` +
+    `"credits":${credits}}`
+  );
 }

@@ -1,12 +1,8 @@
-import { ChatUsageSchema } from "../../../gen/chorus/v1/chat_pb.js";
-import { FinishReasonSchema, NoticeSchema } from "../../../gen/chorus/v1/generation_pb.js";
-import { wordOf } from "../../contract/json-names.ts";
 import { renameField } from "../call/field-names.ts";
-import { noticesOf } from "../call/foreign.ts";
+import { noticesJson } from "../call/foreign.ts";
 import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
-import { encode } from "../rest/encode.ts";
 import type { ChatTerms } from "./decode.ts";
-import { callOf, type Ended, now, usageOf } from "./encode.ts";
+import { callOf, type Ended, finishJson, now, usageJson } from "./encode.ts";
 import { openaiFailureJson } from "./failure.ts";
 
 /**
@@ -27,10 +23,8 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
   const choice = (delta: string, finish: string) =>
     `"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]`;
   const last = (end: Ended) => {
-    const finish = JSON.stringify(wordOf(FinishReasonSchema, end.finishReason));
-    const notices = noticesOf(end).map((one) => encode(NoticeSchema, one));
-    const usage = includeUsage ? chunk(`"choices":[],"usage":${encode(ChatUsageSchema, usageOf(end))}`) : "";
-    return `${chunk(`${choice("", finish)},"notices":[${notices.join(",")}]`)}${usage}data: [DONE]\n\n`;
+    const usage = includeUsage ? chunk(`"choices":[],"usage":${usageJson(end)}`) : "";
+    return `${chunk(`${choice("", finishJson(end))},"notices":${noticesJson(end)}`)}${usage}data: [DONE]\n\n`;
   };
   return {
     headers: SSE_HEADERS,

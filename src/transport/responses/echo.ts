@@ -11,33 +11,32 @@ type Json = Readonly<Record<string, unknown>>;
  * @param json the body that was decoded
  */
 export function echoOf(body: CreateResponseRequest, json: object): string {
-  const { text = {}, tools, tool_choice, reasoning } = json as Json;
-  const members: Json = {
-    instructions: textOrNull(body.instructions),
-    max_output_tokens: body.maxOutputTokens ?? null,
-    temperature: body.temperature ?? 1,
-    top_p: 1,
-    text: { format: { type: "text" }, ...withFullFormat(text as Json) },
-    reasoning: { effort: null, summary: null, ...only(reasoning, ["effort"]) },
-    tools: Array.isArray(tools) ? tools.map(fullTool) : [],
-    tool_choice: tool_choice ?? "auto",
-    parallel_tool_calls: body.parallelToolCalls ?? true,
-    metadata: body.metadata,
-    user: textOrNull(body.user),
-    safety_identifier: textOrNull(body.safetyIdentifier),
-    prompt_cache_key: textOrNull(body.promptCacheKey),
-  };
-  const written = JSON.stringify(members);
-  return `${written.length > MAX_ECHO ? withoutLong(members) : written.slice(1, -1)},${FIXED}`;
+  const { text, tools, tool_choice, reasoning } = json as Json;
+  const members = [
+    ["instructions", textOrNull(body.instructions)],
+    ["max_output_tokens", String(body.maxOutputTokens ?? null)],
+    ["temperature", String(body.temperature ?? 1)],
+    ["top_p", "1"],
+    ["text", written({ format: { type: "text" }, ...(text ? withFullFormat(text as Json) : {}) })],
+    ["reasoning", written({ effort: null, summary: null, ...(reasoning ? only(reasoning, ["effort"]) : {}) })],
+    ["tools", Array.isArray(tools) ? written(tools.map(fullTool)) : "[]"],
+    ["tool_choice", written(tool_choice ?? "auto")],
+    ["parallel_tool_calls", String(body.parallelToolCalls ?? true)],
+    ["metadata", written(body.metadata)],
+    ["user", textOrNull(body.user)],
+    ["safety_identifier", textOrNull(body.safetyIdentifier)],
+    ["prompt_cache_key", textOrNull(body.promptCacheKey)],
+  ] as const;
+  let echo = "";
+  for (const [name, value] of members) echo += `"${name}":${value},`;
+  return echo + FIXED;
 }
 
-/** The members as JSON without braces, of which the long ones count as not sent. */
-function withoutLong(members: Json): string {
-  const echo = Object.entries(members).map(([name, value]) => {
-    const written = JSON.stringify(value);
-    return `"${name}":${written.length > MAX_ECHO ? (Array.isArray(value) ? "[]" : "null") : written}`;
-  });
-  return echo.join(",");
+/** A member as JSON; null or an empty list in place of a long one. */
+function written(value: unknown): string {
+  const json = JSON.stringify(value);
+  if (json.length <= MAX_ECHO) return json;
+  return Array.isArray(value) ? "[]" : "null";
 }
 
 /** Members that are the same in every response. */
@@ -45,8 +44,8 @@ const FIXED =
   '"previous_response_id":null,"max_tool_calls":null,"store":false,"background":false,"truncation":"disabled",' +
   '"service_tier":"default","presence_penalty":0,"frequency_penalty":0,"top_logprobs":0';
 
-function textOrNull(text: string): string | null {
-  return text === "" ? null : text;
+function textOrNull(text: string): string {
+  return text === "" ? "null" : written(text);
 }
 
 /** Some members of an object, without those that are null. */

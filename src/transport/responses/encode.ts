@@ -1,18 +1,14 @@
-import { create } from "@bufbuild/protobuf";
 import {
   FinishReason,
   type GenerateResponse,
-  type Notice,
-  NoticeSchema,
   type ToolCall,
   type Usage,
 } from "../../../gen/chorus/v1/generation_pb.js";
-import { ResponseUsageSchema } from "../../../gen/chorus/v1/responses_pb.js";
 import type { Failure } from "../../contract/failure.ts";
-import { contentOf, noticesOf } from "../call/foreign.ts";
+import { contentOf, noticesJson } from "../call/foreign.ts";
 import { inputOfArguments } from "../openai/custom-tools.ts";
+import { now } from "../openai/encode.ts";
 import { codeOf } from "../openai/failure.ts";
-import { encode } from "../rest/encode.ts";
 import type { ResponseTerms } from "./decode.ts";
 
 /** The state of a response, beside what its request says. */
@@ -26,18 +22,14 @@ export interface ResponseState {
   readonly finishReason?: FinishReason;
   /** Undefined before the end. */
   readonly usage?: Usage | undefined;
-  readonly notices?: readonly Notice[];
+  /** As a JSON list. */
+  readonly notices?: string;
   readonly failure?: Failure;
-}
-
-/** Seconds since 1970. */
-export function now(): number {
-  return Math.floor(Date.now() / 1_000);
 }
 
 /** A response as JSON. It is written by hand, because a stream has it three times. */
 export function responseJson(state: ResponseState, { model, echo }: Pick<ResponseTerms, "model" | "echo">): string {
-  const { id, createdAt, status, output, usage, notices = [], failure, finishReason } = state;
+  const { id, createdAt, status, output, usage, notices = "[]", failure, finishReason } = state;
   const completedAt = status === "completed" ? now() : null;
   const error = failure ? JSON.stringify({ code: codeOf(failure), message: failure.message }) : "null";
   const reason = finishReason === FinishReason.CONTENT_FILTER ? "content_filter" : "max_output_tokens";
@@ -46,7 +38,7 @@ export function responseJson(state: ResponseState, { model, echo }: Pick<Respons
     `{"id":${JSON.stringify(id)},"object":"response","created_at":${createdAt},"completed_at":${completedAt},` +
     `"status":"${status}","error":${error},"incomplete_details":${details},"model":${JSON.stringify(model)},` +
     `"output":[${output.join(",")}],"usage":${usage ? usageJson(usage) : "null"},` +
-    `"notices":[${notices.map((one) => encode(NoticeSchema, one)).join(",")}],${echo}}`
+    `"notices":${notices},${echo}}`
   );
 }
 
@@ -59,7 +51,7 @@ export function wholeJson(answer: GenerateResponse, terms: ResponseTerms): strin
     const item = callItem(id, { ...call, index }, terms);
     return item.json("completed", item.text);
   });
-  const output = text === "" && calls.length > 0 ? calls : [messageItem(id, text, status), ...calls];
+  const output = text === "" && calls.length > 0 ? calls : [messageItem(id, partJson(text), status), ...calls];
   const state: ResponseState = {
     id,
     createdAt: now(),
@@ -67,7 +59,7 @@ export function wholeJson(answer: GenerateResponse, terms: ResponseTerms): strin
     output,
     finishReason,
     usage,
-    notices: noticesOf(answer),
+    notices: noticesJson(answer),
   };
   return responseJson(state, terms);
 }
@@ -78,14 +70,13 @@ export function statusOf(finishReason: FinishReason): "completed" | "incomplete"
 
 /** The identifier of the message of an answer. */
 export function messageId(id: string): string {
-  return id.replace(/^gen_/, "msg_");
+  return `msg_${id.slice("gen_".length)}`;
 }
 
-/** @param text undefined before there is any */
-export function messageItem(id: string, text: string | undefined, status: ResponseState["status"]): string {
-  const content = text === undefined ? "" : partJson(text);
+/** @param part the text as `partJson` writes it; empty before there is any */
+export function messageItem(id: string, part: string, status: ResponseState["status"]): string {
   const head = `"type":"message","id":${JSON.stringify(messageId(id))},"status":"${status}","role":"assistant"`;
-  return `{${head},"content":[${content}]}`;
+  return `{${head},"content":[${part}]}`;
 }
 
 export function partJson(text: string): string {
@@ -123,14 +114,11 @@ export function callItem(
   };
 }
 
+/** A `ResponseUsage` as JSON. */
 function usageJson({ inputTokens, outputTokens, cachedTokens, credits }: Usage): string {
-  const usage = create(ResponseUsageSchema, {
-    inputTokens,
-    inputTokensDetails: { cachedTokens },
-    outputTokens,
-    outputTokensDetails: {},
-    totalTokens: inputTokens + outputTokens,
-    credits,
-  });
-  return encode(ResponseUsageSchema, usage);
+  return (
+    `{"input_tokens":${inputTokens},"input_tokens_details":{"cached_tokens":${cachedTokens}},` +
+    `"output_tokens":${outputTokens},"output_tokens_details":{"reasoning_tokens":0},` +
+    `"total_tokens":${inputTokens + outputTokens},"credits":${credits}}`
+  );
 }

@@ -4,20 +4,12 @@ import type {
 } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Failure } from "../../contract/failure.ts";
 import { renameField } from "../call/field-names.ts";
-import { type Foreign, noticesOf } from "../call/foreign.ts";
+import { type Foreign, noticesJson } from "../call/foreign.ts";
 import { COMMENT, type EventFormat, SSE_HEADERS } from "../call/format.ts";
+import { now } from "../openai/encode.ts";
 import { openaiError } from "../openai/failure.ts";
 import type { ResponseTerms } from "./decode.ts";
-import {
-  callItem,
-  messageId,
-  messageItem,
-  now,
-  partJson,
-  type ResponseState,
-  responseJson,
-  statusOf,
-} from "./encode.ts";
+import { callItem, messageId, messageItem, partJson, type ResponseState, responseJson, statusOf } from "./encode.ts";
 
 /** The event of a piece of text begins and ends so. It has few parts, because each part costs time for each piece. */
 const DELTA = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":';
@@ -74,14 +66,19 @@ export class ResponseEvents implements EventFormat {
     const { message, code, param, type } = openaiError(named);
     // OpenAI's API has the members beside the type, the Open Responses specification in `error`.
     const error = JSON.stringify({ code, message, param, error: { type, code, message, param } }).slice(1, -1);
-    return { body: this.#start() + this.#event("error", error) + this.#snapshot({ status: "failed", failure: named }) };
+    return {
+      body:
+        this.#start() +
+        this.#event("error", error) +
+        this.#event("response.failed", this.#response({ status: "failed", failure: named })),
+    };
   }
 
   #start(): string {
     if (this.#isStarted) return "";
     this.#isStarted = true;
-    const state = { status: "in_progress" } as const;
-    return this.#snapshot(state, "response.created") + this.#snapshot(state, "response.in_progress");
+    const response = this.#response({ status: "in_progress" });
+    return this.#event("response.created", response) + this.#event("response.in_progress", response);
   }
 
   #openText(): string {
@@ -91,7 +88,7 @@ export class ResponseEvents implements EventFormat {
     this.#text = "";
     this.#textHead = `"item_id":${JSON.stringify(messageId(id))},${place}"content_index":0,`;
     this.#deltaHead = `,${this.#textHead}"delta":`;
-    const item = messageItem(id, undefined, "in_progress");
+    const item = messageItem(id, "", "in_progress");
     const added = this.#event("response.output_item.added", `${place}"item":${item}`);
     return start + added + this.#event("response.content_part.added", `${this.#textHead}"part":${partJson("")}`);
   }
@@ -100,13 +97,14 @@ export class ResponseEvents implements EventFormat {
     const text = this.#text;
     if (text === undefined) return "";
     this.#text = undefined;
-    const item = messageItem(this.#foreign.id(), text, status);
+    const part = partJson(text);
+    const item = messageItem(this.#foreign.id(), part, status);
     const place = `"output_index":${this.#output.length},`;
     this.#output.push(item);
     const whole = `${this.#textHead}"text":${JSON.stringify(text)},"logprobs":[]`;
     return (
       this.#event("response.output_text.done", whole) +
-      this.#event("response.content_part.done", `${this.#textHead}"part":${partJson(text)}`) +
+      this.#event("response.content_part.done", `${this.#textHead}"part":${part}`) +
       this.#event("response.output_item.done", `${place}"item":${item}`)
     );
   }
@@ -133,13 +131,14 @@ export class ResponseEvents implements EventFormat {
     // An answer without any text and calls is an empty message.
     const opened = this.#text === undefined && this.#output.length === 0 ? this.#openText() : "";
     const before = this.#start() + opened + this.#closeText(status);
-    return before + this.#snapshot({ status, finishReason, usage, notices: noticesOf(done) });
+    const response = this.#response({ status, finishReason, usage, notices: noticesJson(done) });
+    return before + this.#event(`response.${status}`, response);
   }
 
-  /** An event with the whole response. */
-  #snapshot(state: Omit<ResponseState, "id" | "createdAt" | "output">, type = `response.${state.status}`): string {
+  /** The whole response, as the member of an event. */
+  #response(state: Omit<ResponseState, "id" | "createdAt" | "output">): string {
     const whole = { id: this.#foreign.id(), createdAt: this.#createdAt, output: this.#output, ...state };
-    return this.#event(type, `"response":${responseJson(whole, this.#terms)}`);
+    return `"response":${responseJson(whole, this.#terms)}`;
   }
 
   /** @param members as JSON, without braces */
