@@ -1,9 +1,11 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { SpendLimitSetting } from "../../gen/chorus/admin/v1/credits_pb.js";
 import {
   OperationsService,
   WorkspaceConditionSchema,
+  WorkspaceOrder,
+  WorkspaceOrderSchema,
   type WorkspaceState,
   WorkspaceStateSchema,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
@@ -16,9 +18,9 @@ import {
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { numberOf, wordOf } from "../contract/json-names.ts";
+import { numberOf, wordOf, words } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
+import { limitOf, OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
 import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
 import { daysText } from "./run-text.ts";
 import { CliError } from "./target.ts";
@@ -40,14 +42,15 @@ export function addWorkspaces(program: Command): void {
 
   workspaces
     .command("list")
-    .description("list workspaces by name, with their use of the last 24 hours and what stops their requests")
-    .action(async (_: unknown, command: Command) => {
-      const client = await operatorClient(OperationsService, command);
-      const { entries } = await readPages("workspaces", (page) => client.listWorkspaceStates(page));
-      if (wantsJson(command)) return printJson({ workspaces: entries.map(stateJson) });
-      const header = ["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "REQUESTS", "CREDITS", "STATE"];
-      printTable(header, entries.map(stateRow));
-    });
+    .description("list workspaces, with their use of the last 24 hours and what stops their requests")
+    .option("--search <text>", "only those whose names have this text")
+    .addOption(
+      new Option("--order <order>", "all but name begin with the latest or the largest")
+        .choices([...words(WorkspaceOrderSchema).values()])
+        .default("name"),
+    )
+    .option("--limit <n>", "number of workspaces (default: all)")
+    .action(listWorkspaces);
 
   workspaces
     .command("show")
@@ -57,6 +60,18 @@ export function addWorkspaces(program: Command): void {
       const client = await operatorClient(WorkspaceService, command);
       printWorkspace((await client.getWorkspace({ workspace })).workspace, command);
     });
+}
+
+async function listWorkspaces(options: { search?: string; order: string; limit?: string }, command: Command) {
+  const order: WorkspaceOrder = numberOf(WorkspaceOrderSchema, options.order);
+  const selected = { name: options.search ?? "", order, descending: order !== WorkspaceOrder.NAME };
+  const most = options.limit === undefined ? undefined : limitOf(options.limit);
+  const client = await operatorClient(OperationsService, command);
+  const read = (page: object) => client.listWorkspaceStates({ ...page, ...selected });
+  const { entries } = await readPages("workspaces", read, most);
+  if (wantsJson(command)) return printJson({ workspaces: entries.map(stateJson) });
+  const header = ["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "REQUESTS", "CREDITS", "STATE"];
+  printTable(header, entries.map(stateRow));
 }
 
 function stateRow(state: WorkspaceState) {

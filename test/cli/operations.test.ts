@@ -96,6 +96,13 @@ test("shows use and what stops a workspace", async ({ service }) => {
   const { workspaces } = JSON.parse(await cli("workspaces", "list", "--json"));
   assert.deepEqual([workspaces[0].name, workspaces[0].condition], ["default", "limit_reached"]);
   assert.deepEqual(workspaces[0].limits.requests_per_day, 1);
+  const namesOf = async (...options: string[]) => {
+    const found = JSON.parse(await cli("workspaces", "list", ...options, "--json"));
+    return found.workspaces.map((each: { name: string }) => each.name);
+  };
+  assert.deepEqual(await namesOf("--order", "created"), ["poor", "default"]);
+  assert.deepEqual(await namesOf("--order", "spend", "--limit", "1"), ["default"]);
+  assert.deepEqual(await namesOf("--search", "OO"), ["poor"]);
 });
 
 test("check names the machine whose journal has lines that are set aside", async ({ onTestFinished }) => {
