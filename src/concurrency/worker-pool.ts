@@ -19,7 +19,7 @@ export function weightOf(bytes: number): Weight {
 }
 
 export interface WorkerPoolOptions {
-  /** Most threads for the jobs of each weight; they start on demand. */
+  /** Most threads for the jobs of each weight. They start on demand, or with `start`. */
   threads: number;
   /** Most processor time of a job between two reports of progress, in milliseconds. */
   milliseconds: number;
@@ -145,6 +145,13 @@ export class WorkerPool<Job, Result> {
     } finally {
       stopListening();
     }
+  }
+
+  /** Starts a thread for jobs of a weight, so that the first of them does not wait for its start. */
+  start(weight: Weight): void {
+    const group = this.#groups[weight];
+    // A thread keeps the process alive only while a job runs.
+    if (group.threads.size === 0) this.#idle(group).worker.unref();
   }
 
   async close(): Promise<void> {

@@ -115,9 +115,11 @@ function readBounds(env: Env, resources: Resources, workers: number) {
     ),
     /** Most connections that may be open at a time. The limit on open files is one of each process. */
     connections: connectionLimits({ ...resources, memoryBytes: resources.memoryBytes / workers }),
-    /** Mean delay of the event loop above which requests are refused, in milliseconds; 0: never. */
     /** Whether the vendors are asked at the start and on reload whether they take the keys. */
     probesVendors: oneOf(env, "CHORUS_PROBES", ["on", "off"]) === "on",
+    /** Whether the threads for large bodies start with the service. */
+    warmsUp: oneOf(env, "CHORUS_WARM_UP", ["on", "off"]) === "on",
+    /** Mean delay of the event loop above which requests are refused, in milliseconds; 0: never. */
     maxLoopDelayMs: integer(env, "CHORUS_MAX_LOOP_DELAY_MS", 50, 0, 10_000),
     /** Longest time without a byte of a request body, and for the whole body, in milliseconds. */
     body: milliseconds(env, "CHORUS_BODY_MS", { idleMs: 10_000, totalMs: 300_000 }),

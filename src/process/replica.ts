@@ -119,7 +119,7 @@ async function start(
   });
   grants.recover();
   await learning?.refresh();
-  const { restUrl, rpcUrl } = early ?? (await startServers(context, services, inFlight));
+  const { restUrl, rpcUrl, warmUp } = early ?? (await startServers(context, services, inFlight));
   const ownProcess = { host: hostname(), pid: host.pid, version: VERSION };
   const reports = startReports(store.maintenance, replica, ownProcess, telemetry, () => models().load(), log);
   context.reporting.soon = reports.soon;
@@ -128,6 +128,7 @@ async function start(
   const ready = { restUrl, rpcUrl, ...made, offline, ...(await whatProbesFound(probes, models())) };
   if (primary) primary.ready(ready);
   else await announce(host, config, log, stack, ready);
+  if (config.warmsUp) warmUp();
   return stack.move();
 }
 

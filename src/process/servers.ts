@@ -4,18 +4,24 @@ import type { InFlight } from "../generate/in-flight.ts";
 import type { Services } from "../transport/call/services.ts";
 import { createInternalListener } from "../transport/listeners/internal.ts";
 import { createPublicServer } from "../transport/listeners/public.ts";
-import { createLargeReader } from "../transport/reading/reader.ts";
+import { createLargeReader, type ThreadReader } from "../transport/reading/reader.ts";
 import type { ConnectionOptions } from "../transport/socket/connections.ts";
 import { listen, listenBoth } from "../transport/socket/listen.ts";
 import type { Context } from "./context.ts";
 import { drainServers } from "./shutdown.ts";
 
-/** Starts the public and the internal listener. @returns addresses that work from this machine */
+interface Servers extends Pick<ThreadReader, "warmUp"> {
+  /** Addresses that work from this machine. */
+  restUrl: string;
+  rpcUrl: string;
+}
+
+/** Starts the public and the internal listener. */
 export async function startServers(
   { primary, config, log, telemetry, stack }: Context,
   services: Services,
   inFlight: InFlight,
-): Promise<{ restUrl: string; rpcUrl: string }> {
+): Promise<Servers> {
   const { host, port } = config.public;
   const reader = createLargeReader();
   stack.defer(() => reader.close());
@@ -31,5 +37,5 @@ export async function startServers(
     throw listenError("RPC_HOST and RPC_PORT", config.rpc, error);
   });
   stack.defer(() => drainServers([rest, rpc], inFlight, config.drainMs));
-  return { restUrl: reachableUrl(rest.url), rpcUrl: reachableUrl(rpc.url) };
+  return { restUrl: reachableUrl(rest.url), rpcUrl: reachableUrl(rpc.url), warmUp: reader.warmUp };
 }

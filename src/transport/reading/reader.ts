@@ -18,13 +18,16 @@ const OPTIONS: WorkerPoolOptions = {
     new Failure("request_too_large", { message: `Reading the body takes too much ${limit}. Send a smaller one.` }),
 };
 
-/**
- * Creates the reader of bodies that are too large to decode on the event loop. Create one per process. The threads
- * start with the first large body.
- */
-export function createLargeReader(): LargeReader & {
-  /** Ends the threads. Bodies that are being read fail. */ close(): Promise<void>;
-} {
+/** Reads bodies in threads. */
+export interface ThreadReader extends LargeReader {
+  /** Starts a thread for bodies up to 64 KB, and one for those up to 1 MB. Without it they start with the first one. */
+  warmUp(): void;
+  /** Ends the threads. Bodies that are being read fail. */
+  close(): Promise<void>;
+}
+
+/** Creates the reader of bodies that are too large to decode on the event loop. Create one per process. */
+export function createLargeReader(): ThreadReader {
   const pool = new WorkerPool<Job, Decoded<ReadRequest>>(OPTIONS);
   return {
     read(body, { owner, signal, ...rest }) {
@@ -32,6 +35,10 @@ export function createLargeReader(): LargeReader & {
       const blocks = body.take();
       const transfer = blocks.map(({ buffer }) => buffer);
       return pool.run({ job: { blocks, ...rest }, transfer, bytes, weight: weightOf(bytes), signal, owner });
+    },
+    warmUp() {
+      pool.start("light");
+      pool.start("medium");
     },
     close: () => pool.close(),
   };

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
 import { GenerationService, Role } from "../../../gen/chorus/v1/generation_pb.js";
 import { test as base } from "../../helpers/fixtures.ts";
 import { OWN_PROCESS } from "../../helpers/program.ts";
 import { rpcFailure, TRANSPORTS, transports } from "../../helpers/rpc.ts";
-import { readEvents } from "../../helpers/service.ts";
+import { readEvents, startOwnService } from "../../helpers/service.ts";
+import { until } from "../../helpers/until.ts";
 
 const test = base.extend("env", { scope: "file" }, OWN_PROCESS);
 
@@ -90,22 +92,37 @@ test("a large body does not wait for larger ones that came before", async ({ ser
   assert.equal(ended[0], "light");
 });
 
-test.runIf(process.platform === "linux")(
-  "the larger a body, the lower the priority of its thread",
-  async ({ service }) => {
+/** Reads how far the priorities of the threads with a name are below that of the event loop. Linux only. */
+function nicenessOf(pid: number, name: string): number[] {
+  const threads = readdirSync(`/proc/${pid}/task`).map((id) => {
+    const [, own = "", fields = ""] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/${pid}/task/${id}/stat`, "utf8")) ?? [];
+    return { id: Number(id), name: own, niceness: Number(fields.split(" ")[16]) };
+  });
+  const loop = threads.find(({ id }) => id === pid)?.niceness ?? 0;
+  return threads.filter((one) => one.name === name).map(({ niceness }) => niceness - loop);
+}
+
+describe.runIf(process.platform === "linux")("the threads that read large bodies", () => {
+  test("have the lower a priority, the larger the bodies", async ({ service }) => {
     for (const body of WEIGHTS) await (await service.post("/v1/generate", body)).text();
-    const tasks = `/proc/${service.process.pid}/task`;
-    const threads = readdirSync(tasks).map((id) => {
-      const [, name = "", fields = ""] = /\((.*)\) (.*)/.exec(readFileSync(`${tasks}/${id}/stat`, "utf8")) ?? [];
-      return { id: Number(id), name, niceness: Number(fields.split(" ")[16]) };
-    });
-    const own = threads.find(({ id }) => id === service.process.pid)?.niceness ?? 0;
-    const of = (name: string) => threads.filter((one) => one.name === name).map(({ niceness }) => niceness - own);
+    const { pid = 0 } = service.process;
+    const own = getPriority(pid);
     const below = [5, 10, 15].map((niceness) => Math.min(19, own + niceness) - own);
-    assert.deepEqual(new Set(of("WorkerThread")), new Set(below));
-    assert.ok(of("V8Worker").length > 0 && of("V8Worker").every((niceness) => niceness === 12));
-  },
-);
+    assert.deepEqual(new Set(nicenessOf(pid, "WorkerThread")), new Set(below));
+    const engine = nicenessOf(pid, "V8Worker");
+    assert.ok(engine.length > 0 && engine.every((niceness) => niceness === 12));
+  });
+
+  test("start with the service, except those for the largest", async ({ onTestFinished }) => {
+    const service = await startOwnService({ onTestFinished }, { env: { CHORUS_WARM_UP: "on" } });
+    const { pid = 0 } = service.process;
+    await until(() => nicenessOf(pid, "WorkerThread").filter((niceness) => niceness > 0).length === 2);
+    const [light, medium] = WEIGHTS;
+    for (const body of [light, medium]) assert.equal((await service.post("/v1/generate", body ?? {})).status, 200);
+    assert.equal(nicenessOf(pid, "WorkerThread").length, 2);
+    assert.equal(await service.stop(), 0);
+  });
+});
 
 describe("a large body over RPC", () => {
   for (const name of TRANSPORTS) {
