@@ -22,6 +22,8 @@ export interface Pool {
 export interface PoolOptions {
   /** Largest number of open connections. Default 10, which is enough because look-ups and settlements are batched. */
   max?: number;
+  /** Time after which an unused connection closes, except the last two, in milliseconds. Default 10,000. */
+  idleMs?: number;
   /** Timeout of one statement, in milliseconds. Default 10,000. */
   timeoutMs?: number;
   /** Timeout of a new connection, and of the wait for a free one, in milliseconds. Default 3,000. */
@@ -31,6 +33,11 @@ export interface PoolOptions {
 }
 
 const INT8 = 20;
+/**
+ * Unused connections that stay open. A new one has no plans: the first request over it took 76 ms, and takes 25 ms over
+ * one that is open, with a Postgres on the same machine and without TLS.
+ */
+const KEPT = 2;
 
 /**
  * Opens a pool of connections to the Postgres server at `url`. The first statement opens the first connection. While
@@ -41,10 +48,10 @@ const INT8 = 20;
  * @throws Error naming the parameter of the URL that cannot be used
  */
 export function openPool(url: string, options: PoolOptions = {}): Pool {
-  const { max = 10, timeoutMs = 10_000, connectMs = 3_000, onAvailability } = options;
+  const { max = 10, idleMs = 10_000, timeoutMs = 10_000, connectMs = 3_000, onAvailability } = options;
   const address = tlsOf(url);
   checkAddress(address);
-  const pool = createConnections(address, max, connectMs);
+  const pool = createConnections({ ...address, max, idleTimeoutMillis: idleMs, connectionTimeoutMillis: connectMs });
   const timeouts = { connectionTimeoutMillis: connectMs, query_timeout: connectMs };
   const availability = createAvailability(
     () => againIfBlocked(connectMs, () => probe({ ...address, ...timeouts })),
@@ -100,12 +107,11 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   };
 }
 
-function createConnections(address: ReturnType<typeof tlsOf>, max: number, connectMs: number): pg.Pool {
+function createConnections(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool({
-    ...address,
-    max,
+    ...config,
+    min: KEPT,
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },
-    connectionTimeoutMillis: connectMs,
     application_name: "chorus",
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -49,6 +49,23 @@ test("commits a transaction when its function resolves and rolls it back when it
   assert.deepEqual(await pool.query("select id from things"), [{ id: 1 }]);
 });
 
+test("keeps two connections that are not used, so that the next request need not open one", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const other = openPool(url, { idleMs: 50 });
+  t.onTestFinished(() => other.end());
+  const open = async () => {
+    const [row] = await pool.query<{ n: bigint }>(
+      "select count(*) as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    return Number(row?.n);
+  };
+  await Promise.all(Array.from({ length: 5 }, () => other.query("select pg_sleep(0.05)")));
+  await until(async () => (await open()) <= 2);
+  for (let i = 0; i < 3; i++) assert.equal(await open(), 2);
+  await other.query("select 1");
+  assert.equal(await open(), 2);
+});
+
 test("replaces lost connections, idle and in use", async (t) => {
   const { pool, url } = await testDatabase(t);
   const killer = openPool(url, { max: 1 });
