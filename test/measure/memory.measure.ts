@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
+import type { Failure } from "../../src/contract/failure.ts";
 import { createReader } from "../../src/engine/attachments/reader.ts";
 import { bomb, DOCX_HEAD, pdf, png, zipOf } from "../engine/attachments/files.ts";
 import { test as base } from "../helpers/fixtures.ts";
@@ -41,7 +42,11 @@ test("archives that unpack to a gigabyte are refused before they fill the memory
   try {
     await refused(DOCX, zipOf([...head, honest]), /unpacks to more than 16 MB/);
     await refused(DOCX, zipOf([...head, { ...honest, size: 1000 }]), /damaged Word/);
-    await refused(PDF, pdf([], { contents: [bomb(1024, "zlib")] }), /too much memory|too long/);
+    // Beside busy processes, the thread may not get the processor for a minute, and the file is refused for that.
+    await assert.rejects(read(PDF, pdf([], { contents: [bomb(1024, "zlib")] })), (error: Failure) => {
+      assert.match(`${error.kind}: ${error.message}`, /^invalid_request: .*(too much memory|too long)|^overloaded: /);
+      return true;
+    });
   } finally {
     clearInterval(sampling);
   }
