@@ -75,6 +75,7 @@ test("returns the documented defaults for an empty environment", () => {
       connections: { public: 312, internal: 104, vendors: 416 },
       maxLoopDelayMs: 50,
       probesVendors: true,
+      warmsUp: true,
       body: { idleMs: 10_000, totalMs: 300_000 },
       stream: { headersMs: 2_000, keepAliveMs: 15_000, stallMs: 30_000 },
       console: { folder: resolve(import.meta.dirname, "../../console/dist"), proxies: 0 },
