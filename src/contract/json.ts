@@ -38,6 +38,13 @@ export function stringifyJson(node: JsonNode): string {
   }
 }
 
+/** The value as JSON.parse gives it, but with every name as it is written. */
+export function toValue(node: JsonNode): unknown {
+  if (node.kind === "scalar") return JSON.parse(node.text);
+  if (node.kind === "array") return node.items.map(toValue);
+  return Object.fromEntries(node.members.map(([name, value]) => [name, toValue(value)]));
+}
+
 /** The value of a member; undefined if the node is not an object or has no such member. */
 export function member(node: JsonNode, name: string): JsonNode | undefined {
   return node.kind === "object" ? node.members.find(([own]) => own === name)?.[1] : undefined;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { type JsonNode, JsonText, member, parseJson, stringifyJson } from "../../src/contract/json.ts";
+import { JsonText, member, parseJson, stringifyJson, toValue } from "../../src/contract/json.ts";
 
 interface Sample {
   text: string;
@@ -55,12 +55,6 @@ const { json } = fc.letrec<{ json: Sample }>((tie) => ({
     }),
   ),
 }));
-
-function toValue(node: JsonNode): unknown {
-  if (node.kind === "scalar") return JSON.parse(node.text);
-  if (node.kind === "array") return node.items.map(toValue);
-  return record(node.members.map(([name, value]) => [name, toValue(value)]));
-}
 
 function accepts(parse: (text: string) => unknown, text: string): boolean {
   try {

@@ -104,6 +104,13 @@ describe("calls of tools", () => {
       assert.equal(isValid(broken, {}), true);
   });
 
+  test("are checked by names that V8 reads as others", () => {
+    // After this text, JSON.parse reads the name `"` as a backslash (nodejs/node#63785).
+    JSON.parse('{"h":[],"\\\\":0}');
+    const check = looseValidator('{"type":"object","required":["\\""],"minProperties":2}', validators);
+    assert.deepEqual(check('{"h":1,"\\"":2}'), { ok: true, text: '{"h":1,"\\"":2}' });
+  });
+
   test("have a form that leaves order, defaults and the spelling of numbers out", () => {
     const form = (...list: WrittenCall[]) => canonicalCalls(list, tools(), validators);
     const [one, two] = [weather('{"city":"a","days":1.0}'), weather('{"city":"b","days":2}')];

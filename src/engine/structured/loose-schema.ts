@@ -1,7 +1,7 @@
 import { createContext, Script } from "node:vm";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type AnySchema } from "ajv/dist/2020.js";
 import { Failure } from "../../contract/failure.ts";
-import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
+import { type JsonNode, parseJson, stringifyJson, toValue } from "../../contract/json.ts";
 import { checkSchema } from "./check-schema.ts";
 import { quoted } from "./path.ts";
 import { simplifySchema } from "./simplify-schema.ts";
@@ -68,13 +68,14 @@ function read(text: string): LooseSchema {
     code: { optimize: false },
   });
   try {
-    const validate = ajv.compile(JSON.parse(text));
+    const node = parseJson(text);
+    const validate = ajv.compile(toValue(node) as AnySchema);
     const isSlow = SLOW.test(text);
     const check = (value: unknown) => {
       const isValid = isSlow ? within(CHECK_MS, () => validate(value)) : validate(value);
       return isValid ? undefined : ajv.errorsText(validate.errors, { dataVar: "$" });
     };
-    return { exact: undefined, validate: (answer) => checked(answer, check), gap: gapOf(parseJson(text)) };
+    return { exact: undefined, validate: (answer) => checked(answer, check), gap: gapOf(node) };
   } catch {
     return { exact: undefined, validate: isObject, gap: "it is no schema of JSON Schema 2020-12" };
   }
@@ -89,7 +90,7 @@ function checked(answer: string, check: (value: unknown) => string | undefined):
   try {
     const node = parseJson(answer);
     if (node.kind !== "object") return { ok: false, errors: ["The arguments must be one JSON object."] };
-    const error = check(JSON.parse(answer));
+    const error = check(toValue(node));
     return error === undefined ? { ok: true, text: stringifyJson(node) } : { ok: false, errors: [error] };
   } catch (error) {
     const isSyntax = error instanceof SyntaxError;

@@ -1,3 +1,4 @@
+import { parseJson, toValue } from "../../contract/json.ts";
 import type { Tool, Tools, WrittenCall } from "../port/model.ts";
 import { extract } from "./extract.ts";
 import { subjectOf, within } from "./find.ts";
@@ -32,7 +33,7 @@ function argumentsOf({ parameters }: Tool, message: string, text: string): strin
   const found = extract(parameters, source, {});
   if (!found.startsWith("{")) return "{}";
   const guess = NAME.exec(message)?.[0] ?? message.slice(0, MAX_GUESS);
-  const missing = Object.entries(JSON.parse(found)).filter(([, value]) => value === "");
+  const missing = Object.entries(Object(toValue(parseJson(found)))).filter(([, value]) => value === "");
   const nowhere = subjectOf("", {});
   const known = Object.fromEntries(missing.map(([name]) => [within(nowhere, name).name, guess]));
   return missing.length === 0 ? found : extract(parameters, source, known);

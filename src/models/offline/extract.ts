@@ -1,4 +1,4 @@
-import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
+import { type JsonNode, member, parseJson, stringifyJson, toValue } from "../../contract/json.ts";
 import { figure, findList, findText, type Subject, subjectOf, within } from "./find.ts";
 
 type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
@@ -28,7 +28,8 @@ const MAX_FILL = 50_000;
  * @returns JSON
  */
 export function extract(schema: string, text: string, known: Subject["known"]): string {
-  return fill(rulesOf(JSON.parse(schema), parseJson(schema)), subjectOf(text, known)).json;
+  const node = parseJson(schema);
+  return fill(rulesOf(toValue(node) as Schema, node), subjectOf(text, known)).json;
 }
 
 function rulesOf(given: Schema, node: JsonNode): Rules {

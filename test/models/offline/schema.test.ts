@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { test } from "vitest";
+import { parseJson, toValue } from "../../../src/contract/json.ts";
 import { ask, schemaFormat } from "./ask.ts";
 
 const ajv = new Ajv2020({ strict: false, ownProperties: true });
 
 async function assertValid(schema: object, text: string): Promise<void> {
   const answer = await ask(text, { format: schemaFormat(schema) });
-  const valid = ajv.validate(schema, JSON.parse(answer));
+  const valid = ajv.validate(schema, toValue(parseJson(answer)));
   assert.ok(valid, `${ajv.errorsText()} in ${answer} for ${JSON.stringify(schema)}`);
 }
 
@@ -125,4 +126,12 @@ test("gives a valid answer for any supported schema and any text", async () => {
   await fc.assert(fc.asyncProperty(root, texts, assertValid), {
     numRuns: 200,
   });
+});
+
+test("fills a member whose name V8 reads as another one", async () => {
+  const string = '{"type":"string"}';
+  const schema = `{"type":"object","properties":{"h":${string},"\\"":${string}},"required":["\\""]}`;
+  // After this text, JSON.parse reads the name `"` as a backslash (nodejs/node#63785).
+  JSON.parse('{"h":{},"\\\\":{}}');
+  assert.equal(await ask("", { format: { type: "schema", schema } }), '{"\\"":""}');
 });
