@@ -225,7 +225,8 @@ describe("an answer in one piece", () => {
     vendor,
   }) => {
     const key = { "idempotency-key": "stops-1" };
-    vendor.always({ text: ["One.", " Two", " END", " three", " OBS", " four"], betweenMs: 20 });
+    const text = ["One.", " Two", " END", " three", " OBS", " four"];
+    vendor.always({ text, end: "hang", after: 4 });
     for (const _ of ["first", "again"]) {
       const { json } = await ask(service, { model: "chorus-low", stop_sequences: ["OBS", " END"] }, key);
       const { stop_reason, stop_sequence } = json;
@@ -235,6 +236,7 @@ describe("an answer in one piece", () => {
     assert.equal(vendor.calls.length, 1);
     assert.equal(await call?.ended, "aborted");
     assert.equal(call?.json.stop, undefined);
+    vendor.always({ text });
     const unstopped = await ask(service, { model: "chorus-low", stop_sequences: ["nowhere"] });
     assert.deepEqual([unstopped.json.stop_reason, unstopped.json.stop_sequence], ["end_turn", null]);
   });
