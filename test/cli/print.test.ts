@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { test } from "vitest";
 import { grouped, safe } from "../../src/cli/print.ts";
+import { codePoint } from "../helpers/code-point.ts";
 
 test("escapes terminal control characters and keeps all other text", () => {
   assert.equal(safe("\u001b[31mred\u001b]0;title\u0007"), "\\u001b[31mred\\u001b]0;title\\u0007");
@@ -9,7 +10,7 @@ test("escapes terminal control characters and keeps all other text", () => {
   assert.equal(safe("admin\u202etxt.exe\u2066"), "admin\\u202etxt.exe\\u2066");
   assert.equal(safe("Zoë 語 👩‍🔧\n\tx"), "Zoë 語 👩‍🔧\n\tx");
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
+    fc.property(fc.string({ unit: codePoint }), (text) => {
       const clean = safe(text);
       assert.doesNotMatch(clean, /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u);
       assert.equal(safe(clean), clean);
@@ -19,7 +20,7 @@ test("escapes terminal control characters and keeps all other text", () => {
 
 test("keeps the value of a JSON document", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
+    fc.property(fc.string({ unit: codePoint }), (text) => {
       assert.equal(JSON.parse(safe(JSON.stringify({ text }, null, 2))).text, text);
     }),
   );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { searchQuery } from "../../src/search/query.ts";
+import { codePoint } from "../helpers/code-point.ts";
 
 const user = (text: string) => ({ role: "user" as const, text });
 const assistant = (text: string) => ({ role: "assistant" as const, text });
@@ -51,7 +52,7 @@ test("uses the beginning of a long text without a question, cut between words", 
 
 test("limits any conversation to one well-formed line of 400 characters and 50 words", () => {
   const text = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 2_000 }),
+    fc.string({ unit: codePoint, maxLength: 2_000 }),
     fc
       .array(fc.constantFrom("word", "?", ". ", "\n", " ", "😀", "。", '"'), { maxLength: 2_000 })
       .map((all) => all.join("")),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { type Found, tidy } from "../../src/search/results.ts";
+import { codePoint } from "../helpers/code-point.ts";
 
 const found = (url: string, text = url, rest: Partial<Found> = {}): Found => ({
   title: "T",
@@ -80,7 +81,7 @@ test("reduces dates to days and drops invalid ones", () => {
 
 test("returns bounded, plain and distinct results for any input", () => {
   const text = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 3_000 }),
+    fc.string({ unit: codePoint, maxLength: 3_000 }),
     fc.string({ maxLength: 300 }),
     fc.constantFrom("<script>", "&#x0;", "&#xd800;", "<b", "\u202e", "x".repeat(5_000)),
   );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { clip, plainText } from "../../src/search/text.ts";
+import { codePoint } from "../helpers/code-point.ts";
 
 test("converts HTML to its visible text", () => {
   const cases: [string, string][] = [
@@ -55,7 +56,7 @@ test("returns one bounded, well-formed line for any text", () => {
     "😀",
   );
   const text = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 400 }),
+    fc.string({ unit: codePoint, maxLength: 400 }),
     fc.array(fc.oneof(piece, fc.string({ maxLength: 3 })), { maxLength: 200 }).map((pieces) => pieces.join("")),
   );
   fc.assert(

@@ -8,6 +8,7 @@ import {
   loadDifficultyRater,
 } from "../../../src/engine/difficulty/difficulty.ts";
 import { levelOf } from "../../../src/engine/difficulty/level.ts";
+import { codePoint } from "../../helpers/code-point.ts";
 import { EXAMPLES } from "./examples.ts";
 
 const rater = loadDifficultyRater();
@@ -79,7 +80,7 @@ test("rates a prompt in a template like the prompt", () => {
 
 test("rates any text from 0 to 1 with at most four reasons, and always the same", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
+    fc.property(fc.string({ unit: codePoint, maxLength: 400 }), (text) => {
       const rating = rater.rate(text);
       assert.ok(rating.difficulty >= 0 && rating.difficulty <= 1, String(rating.difficulty));
       const reasons = rating.explain();

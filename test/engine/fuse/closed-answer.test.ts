@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { closedAnswer } from "../../../src/engine/fuse/closed-answer.ts";
+import { codePoint } from "../../helpers/code-point.ts";
 
 const FORMS: Record<string, Record<string, string[]>> = {
   "option letters": {
@@ -172,7 +173,7 @@ const PIECES = [
 ];
 const text = fc.oneof(
   fc.array(fc.constantFrom(...PIECES), { maxLength: 24 }).map((all) => all.join("")),
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: codePoint }),
 );
 
 test("maps every form to itself", () => {

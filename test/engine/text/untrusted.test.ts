@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { untrusted } from "../../../src/engine/text/untrusted.ts";
+import { codePoint } from "../../helpers/code-point.ts";
 
 test("encloses a text between two lines with a mark that it does not contain", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (name, text) => {
+    fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (name, text) => {
       const block = untrusted(name, text);
       const [, mark = ""] = /^--- (\S{12}) begins ---$/m.exec(block) ?? [];
       assert.ok(block.endsWith(`--- ${mark} begins ---\n${text}\n--- ${mark} ends ---`));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { buildPrompt } from "../../../src/engine/prompt.ts";
+import { codePoint } from "../../helpers/code-point.ts";
 import { ask, askJson } from "./ask.ts";
 import { ARTICLE, BRIDGE, US_INVOICE } from "./texts.ts";
 
@@ -148,7 +149,7 @@ test("answers requests for data with JSON, also in prose mode", async () => {
 
 test("answers any conversation", async () => {
   const texts = fc.oneof(
-    fc.string({ unit: "binary" }),
+    fc.string({ unit: codePoint }),
     fc.string({ unit: "grapheme" }),
     fc.constantFrom(ARTICLE, US_INVOICE, "Summarise", '"""', "{", "<text>"),
   );

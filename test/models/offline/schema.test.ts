@@ -3,6 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { test } from "vitest";
 import { parseJson, toValue } from "../../../src/contract/json.ts";
+import { codePoint } from "../../helpers/code-point.ts";
 import { ask, schemaFormat } from "./ask.ts";
 
 const ajv = new Ajv2020({ strict: false, ownProperties: true });
@@ -119,7 +120,7 @@ const facts = fc.constantFrom(
   "What is 2 + 2?",
 );
 const texts = fc
-  .array(fc.oneof(facts, fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" })), { maxLength: 8 })
+  .array(fc.oneof(facts, fc.string({ unit: "grapheme" }), fc.string({ unit: codePoint })), { maxLength: 8 })
   .map((parts) => parts.join("\n"));
 
 test("gives a valid answer for any supported schema and any text", async () => {

@@ -17,6 +17,7 @@ import { Failure } from "../../../src/contract/failure.ts";
 import type { Facts, GenerateEvent } from "../../../src/generate/request-context.ts";
 import { writeStream } from "../../../src/transport/call/write-stream.ts";
 import { EVENTS } from "../../../src/transport/rest/stream.ts";
+import { codePoint } from "../../helpers/code-point.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 import { head, openRaw } from "../../helpers/raw.ts";
 import { streamOf } from "../../helpers/services.ts";
@@ -67,7 +68,7 @@ test("delivers any text unchanged", async (t) => {
     yield { type: "delta", text };
   });
   await fc.assert(
-    fc.asyncProperty(fc.string({ unit: "binary" }), async (sent) => {
+    fc.asyncProperty(fc.string({ unit: codePoint }), async (sent) => {
       text = sent;
       const body = await (await fetch(url)).text();
       assert.match(body, /^event: delta\ndata: [^\r\n]*\n\n$/);
