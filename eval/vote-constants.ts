@@ -11,16 +11,16 @@ const MEASURED = { panels: 30, questions: 1_500 };
  */
 export function voteConstants(files: ReadonlyMap<string, readonly Voter[]>): string {
   const results = new Map<string, Map<string, { mean: number; worst: number }>>();
-  for (const [file, voters] of files)
+  for (const [file, voters] of files) {
+    const panels = panelKinds(voters.map(firstQuestions)).flatMap(({ panels }) => panels.slice(0, MEASURED.panels));
     for (const offset of GRID.offset)
       for (const further of GRID.further) {
-        const gains = panelKinds(voters.map(firstQuestions)).flatMap(({ panels }) =>
-          panels.slice(0, MEASURED.panels).map((panel) => gainOf(panel, "known", { offset, further }).gain),
-        );
+        const gains = panels.map((panel) => gainOf(panel, "known", { offset, further }).gain);
         const key = `${offset} ${further}`;
         const own = results.get(key) ?? new Map();
         results.set(key, own.set(file, { mean: 100 * mean(gains), worst: 100 * Math.min(...gains) }));
       }
+  }
   const names = [...files.keys()];
   const best = (left: string | undefined) =>
     [...results].toSorted((a, b) => objective(b[1], left) - objective(a[1], left))[0] ?? ["", new Map()];

@@ -21,7 +21,7 @@ import { postOf, recordIn } from "../helpers/exchange.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** Runs of each property; set CHORUS_TEST_RUNS for a longer search. */
-const RUNS = Number(process.env.CHORUS_TEST_RUNS ?? 30);
+const RUNS = Number(process.env.CHORUS_TEST_RUNS ?? 15);
 
 const SPEND_UNITS = ["day", "week", "month"] as const;
 type Unit = "minute" | (typeof SPEND_UNITS)[number];

@@ -62,7 +62,8 @@ export async function openTestServer(): Promise<TestServer> {
  */
 export async function testDatabase(t: Lifetime): Promise<{ url: string; pool: Pool }> {
   const url = await ask("create");
-  const pool = openPool(url);
+  // Statements of other tests can keep the server busy for longer than a statement of the service may take.
+  const pool = openPool(url, { timeoutMs: 60_000 });
   t.onTestFinished(async () => {
     await pool.end();
     await ask("drop", url).catch((error: unknown) => {

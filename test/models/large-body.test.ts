@@ -16,17 +16,21 @@ const write = ({ system, messages }: Prompt) =>
 
 const unit = fc.constantFrom("a", '"', "\n", "ß", "東", "😀", "\ud800", "\udc00", "\u2028", "\\");
 const text = fc
-  .tuple(fc.array(unit, { minLength: 1, maxLength: 7 }), fc.constantFrom(1, 9_000, 30_000, 70_001))
+  .tuple(fc.array(unit, { minLength: 1, maxLength: 4 }), fc.constantFrom(1, 9_000, 30_000, 70_001))
   .map(([units, count]) => units.join("").repeat(count));
 const image = fc
-  .tuple(fc.uint8Array({ minLength: 1, maxLength: 5 }), fc.constantFrom(1, 60_000, 400_001))
+  .tuple(fc.uint8Array({ minLength: 1, maxLength: 3 }), fc.constantFrom(1, 60_000, 400_001))
   .map(([bytes, count]) => ({ mediaType: "image/png", data: Buffer.from(bytes).toString("latin1").repeat(count) }))
   .map(({ mediaType, data }) => ({ mediaType, data: Buffer.from(data, "latin1") }));
 const prompt: fc.Arbitrary<Prompt> = fc.record({
   system: text,
   messages: fc.array(
-    fc.record({ role: fc.constantFrom("user" as const, "assistant" as const), text, images: fc.array(image) }),
-    { maxLength: 3 },
+    fc.record({
+      role: fc.constantFrom("user" as const, "assistant" as const),
+      text,
+      images: fc.array(image, { maxLength: 2 }),
+    }),
+    { maxLength: 2 },
   ),
 });
 

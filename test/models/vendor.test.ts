@@ -186,8 +186,9 @@ for (const { name, kind, overrides } of VENDORS) {
       for (const raw of [stream, `: ping\n\n${stream}`, ` \n${stream}`, whole, `\uFEFF \n${whole}`]) {
         for (const type of ["application/json", "text/event-stream", "text/plain", "application/octet-stream"]) {
           for (const streamed of BOTH) {
-            for (const split of [undefined, 1]) {
-              vendor.reply({ raw, headers: { "content-type": type }, ...(split ? { split } : {}) });
+            // Byte by byte takes 20 ms, so only one type is sent in this way.
+            for (const more of type === "text/plain" ? [{}, { split: 1 }] : [{}]) {
+              vendor.reply({ raw, headers: { "content-type": type }, ...more });
               const { text, end } = await complete(model, call({ streamed }));
               assert.deepEqual([text, end.reason, end.usage?.inputTokens], ["all at once", "stop", 10], type);
             }
@@ -408,7 +409,7 @@ test("cuts off a compressed answer that is larger than its bound once decompress
   const vendor = await startVendor("openai");
   const model = createVendorModel(vendor.entry(), small);
   for (const [encoding, compress] of Object.entries(COMPRESSORS)) {
-    vendor.always({ raw: compress(`{${" ".repeat(50_000_000)}`), headers: { "content-encoding": encoding } });
+    vendor.always({ raw: compress(`{${" ".repeat(5_000_000)}`), headers: { "content-encoding": encoding } });
     for (const streamed of BOTH)
       await assert.rejects(complete(model, call({ streamed })), { message: /larger than 1000000 bytes/ }, encoding);
   }

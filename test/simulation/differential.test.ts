@@ -6,7 +6,7 @@ import { Differential } from "./differential.ts";
 import { runSchedule } from "./schedule.ts";
 
 /** Schedules of a run; set CHORUS_TEST_RUNS for a longer search. */
-const SCHEDULES = Number(process.env.CHORUS_TEST_RUNS ?? 30);
+const SCHEDULES = Number(process.env.CHORUS_TEST_RUNS ?? 15);
 
 test("the SQL functions answer as the model of the simulation does, and reach the same books", async (t) => {
   const { url } = await testDatabase(t);

@@ -5,7 +5,7 @@ import { type Options, runSchedule, STEPS } from "./schedule.ts";
 import { Violation } from "./violation.ts";
 
 /** Schedules of a run; set CHORUS_TEST_SCHEDULES for a longer search, or use `npm run simulate`. */
-const SCHEDULES = Number(process.env.CHORUS_TEST_SCHEDULES ?? 1_000);
+const SCHEDULES = Number(process.env.CHORUS_TEST_SCHEDULES ?? 300);
 
 /** Returns the invariant that does not hold in the schedule of a seed; undefined: all hold. */
 function violated(seed: number, options: Options = {}): number | undefined {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type pg from "pg";
-import { test } from "vitest";
+import { test as base } from "vitest";
 import { ActorKind, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { Effort, MetricsGroupBy, MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
 import { createOwnerSessions } from "../../src/admin/sign-in/owner-sessions.ts";
@@ -14,6 +14,7 @@ import type { Pool } from "../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { itemOf, postOf } from "../helpers/exchange.ts";
+import { fixture } from "../helpers/lifetime.ts";
 import { type Plan, plansOf, type Scan } from "../helpers/query-plans.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
@@ -44,6 +45,16 @@ async function fill(pool: Pool): Promise<void> {
     await pool.query(statement);
   await pool.query("vacuum analyze");
 }
+
+const test = base.extend(
+  "filled",
+  { scope: "file" },
+  fixture(async (t) => {
+    const database = await testDatabase(t);
+    await fill(database.pool);
+    return database;
+  }),
+);
 
 /** Asks for two requests, posts a settlement twice, and appends one to the log. */
 async function exchangeItems(client: pg.Client, n: number, at: Date): Promise<void> {
@@ -104,9 +115,9 @@ const tables = (plans: Plan[], pattern: RegExp): string[] =>
     ...new Set(plans.flatMap(({ scans }) => scans.map(({ table }) => table)).filter((table) => pattern.test(table))),
   ].sort();
 
-test("reads one workspace by primary keys, and one partition per table, at admission and settlement", async (t) => {
-  const { pool, url } = await testDatabase(t);
-  await fill(pool);
+test("reads one workspace by primary keys, and one partition per table, at admission and settlement", async ({
+  filled: { pool, url },
+}) => {
   const [partitions] = await pool.query<{ n: bigint }>(
     "select count(*) as n from pg_inherits where inhparent = 'generations'::regclass",
   );
@@ -129,7 +140,7 @@ test("reads one workspace by primary keys, and one partition per table, at admis
   ]);
 });
 
-test("finds each subject of an item by the primary key, whatever the statistics say", async (t) => {
+base("finds each subject of an item by the primary key, whatever the statistics say", async (t) => {
   const { pool, url } = await testDatabase(t);
   await pool.query("insert into accounts (workspace_id, granted_micro) values ('ws_1', 1000000)");
   await pool.query("insert into caps values ('ws_1', 'c', 'user:*', 'credits', 'day', 1000, 'refuse', null, now())");
@@ -173,9 +184,9 @@ test("finds each subject of an item by the primary key, whatever the statistics 
   assert.deepEqual(await pool.query("select * from subject_grants"), []);
 });
 
-test("reads one workspace by primary keys, and the partitions of the period, for quotas and metrics", async (t) => {
-  const { pool, url } = await testDatabase(t);
-  await fill(pool);
+test("reads one workspace by primary keys, and the partitions of the period, for quotas and metrics", async ({
+  filled: { pool, url },
+}) => {
   const read = (from: string, to: string, interval: MetricsInterval, groupBy: MetricsGroupBy) =>
     plansOf(url, async (client) => {
       const own: Pool = {
@@ -216,15 +227,15 @@ function faultsOfLookUp({ statement, scans }: Plan, small: ReadonlySet<string>):
   return wrong.map((scan) => `${JSON.stringify(scan)} in ${statement.slice(0, 200)}`);
 }
 
-test("reads one workspace by indexes, and the partitions of the period, for queries of the console", async (t) => {
-  const { pool, url } = await testDatabase(t);
-  await fill(pool);
+test("reads one workspace by indexes, and the partitions of the period, for queries of the console", async ({
+  filled: { pool, url },
+}) => {
   // One workspace has so many rows that a full read of it appears in the plan.
   await pool.query(
     `insert into generations
-     select 'ws_7', to_timestamp(${NOW / 1_000} - i * 1000), 'gen_many_' || i, 'req_many_' || i, 'key_' || i % 300,
+     select 'ws_7', to_timestamp(${NOW / 1_000} - i * 2000), 'gen_many_' || i, 'req_many_' || i, 'key_' || i % 300,
        false, 'text', 'auto', 'low', 1, 1, 0, 1, case when i % 100 = 0 then 'timed_out' else 'ok' end, 'stop', 1, null
-     from generate_series(0, 59999) i`,
+     from generate_series(0, 29999) i`,
   );
   await pool.query(
     `insert into usage select workspace_id, unit, date_trunc(unit, created_at, 'UTC'), key_id, 1, 0, 1, 1, 0, 1
@@ -295,7 +306,7 @@ test("reads one workspace by indexes, and the partitions of the period, for quer
   ]);
 });
 
-test("reads the audit by its indexes, a bounded number of rows for each page", async (t) => {
+base("reads the audit by its indexes, a bounded number of rows for each page", async (t) => {
   const { pool, url } = await testDatabase(t);
   await pool.query("insert into workspaces (id, name) select 'ws_' || i, 'ws_' || i from generate_series(0, 9) i");
   await pool.query(

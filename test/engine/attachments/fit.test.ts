@@ -42,7 +42,7 @@ describe("fitTexts", () => {
             texts,
           );
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 

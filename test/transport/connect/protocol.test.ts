@@ -258,7 +258,7 @@ test("serves Connect's GET requests of methods without side effects", async (t) 
 });
 
 test("writes the messages of one turn together and keeps their order", async (t) => {
-  const count = 5_000;
+  const count = 1_500;
   const { url } = await serveRpc(t, {
     generation: {
       async *generate(): AsyncGenerator<GenerateEvent> {

@@ -212,7 +212,7 @@ async function refusesAnyOther(url: string, method: DescMethod, { desc, path, wi
       assert.deepEqual([code, field], ["invalid_request", path]);
       for (const expected of words(desc).values()) assert.ok(message?.includes(`"${expected}"`), message);
     }),
-    { numRuns: 20 },
+    { numRuns: 8 },
   );
 }
 
@@ -229,7 +229,7 @@ test("refuses an unknown member of every message, or notices it", async ({ echo:
           if (method === NOTICED) assert.deepEqual([status, seen.noticed], [200, [at]]);
           else assert.deepEqual([code, field ?? ""], ["invalid_request", at], pathOf(method));
         }),
-        { numRuns: 20 },
+        { numRuns: 8 },
       );
     }
 });

@@ -124,7 +124,7 @@ test("keeps the connections of operators in a flood of others", async (t) => {
 test("serves callers again when a connection has closed", async (t) => {
   const { open, url } = await start(t, 1);
   const held = await open("/held");
-  held.socket.destroy();
+  held.socket.resetAndDestroy();
   await until(async () => {
     const next = await openRaw(t, url);
     next.send("GET /caller HTTP/1.1\r\nHost: a\r\n\r\n");
