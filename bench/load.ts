@@ -22,6 +22,8 @@ export interface Plan {
   connections: number;
   /** Time before the measurement, in seconds. */
   warmUp: number;
+  /** Answers that come before the measurement, unless they take longer than `mostSeconds`. Default 0. */
+  warmUpAnswers?: { least: number; mostSeconds: number };
   /** Time of the measurement, in seconds. */
   measured: number;
   /** The connections send their first requests evenly over this time, in seconds. Default 0: at once. */
@@ -59,6 +61,8 @@ const READ_ONE_IN = 100;
 export async function load(target: Target, plan: Plan, onMeasure: () => void): Promise<Load> {
   const latencies: number[] = [];
   let tokens = 0;
+  let answered = 0;
+  const warm = Promise.withResolvers<void>();
   let measuring = false;
   let ending = false;
   let failed = 0;
@@ -73,6 +77,7 @@ export async function load(target: Target, plan: Plan, onMeasure: () => void): P
       for (let count = index; !ending; count++) {
         const sentAt = turn ? await turn() : performance.now();
         await connection.exchange(count % READ_ONE_IN === 0);
+        if (++answered === plan.warmUpAnswers?.least) warm.resolve();
         if (measuring) latencies.push(performance.now() - sentAt);
       }
     } catch (error) {
@@ -85,11 +90,13 @@ export async function load(target: Target, plan: Plan, onMeasure: () => void): P
   const all = Promise.all(connections.map(run));
   let seconds = 0;
   try {
-    await Promise.race([all, sleep(plan.warmUp * 1_000, undefined, { signal: plan.signal, ref: false })]);
+    const pass = (seconds: number) => sleep(seconds * 1_000, undefined, { signal: plan.signal, ref: false });
+    await Promise.race([all, pass(plan.warmUp)]);
+    if (plan.warmUpAnswers) await Promise.race([all, warm.promise, pass(plan.warmUpAnswers.mostSeconds - plan.warmUp)]);
     onMeasure();
     measuring = true;
     const from = performance.now();
-    await Promise.race([all, sleep(plan.measured * 1_000, undefined, { signal: plan.signal, ref: false })]);
+    await Promise.race([all, pass(plan.measured)]);
     measuring = false;
     seconds = (performance.now() - from) / 1_000;
     onMeasure();
