@@ -1,3 +1,4 @@
+import { TextCache } from "../contract/text-cache.ts";
 import type { CallOptions } from "./options.ts";
 import type { ModelEntry } from "./port/entry.ts";
 import type { ModelCall, Prompt, Reasoning, Tools } from "./port/model.ts";
@@ -49,22 +50,13 @@ function wireTools({ list, ...rest }: Tools, format: WireFormat, forms: Forms): 
   return { ...rest, list: list.map((tool) => ({ ...tool, strict: isTried && isStrict(tool.parameters, format) })) };
 }
 
-/** Most schemas of tools whose strictness is kept. */
-const MAX_KEPT = 512;
-const kept = new WeakMap<WireFormat, Map<string, boolean>>();
+/** By format, whether its strict mode takes the schema of a tool. Kept, because each step sends the tools again. */
+const kept = new WeakMap<WireFormat, TextCache<boolean>>();
 
-/** Whether a vendor's strict mode takes the schema of a tool. Kept, because each step sends the tools again. */
 function isStrict(schema: string, format: WireFormat): boolean {
-  const known = kept.get(format) ?? new Map<string, boolean>();
+  const known = kept.get(format) ?? new TextCache<boolean>({ entries: 512, length: 1_048_576 });
   kept.set(format, known);
-  const result = known.get(schema) ?? format.takesStrictly(schema);
-  known.delete(schema);
-  known.set(schema, result);
-  for (const oldest of known.keys()) {
-    if (known.size <= MAX_KEPT) break;
-    known.delete(oldest);
-  }
-  return result;
+  return known.get(schema, (text) => format.takesStrictly(text));
 }
 
 /** Temperature and reasoning of a call, where the vendor may take only one of the two. */

@@ -2,6 +2,7 @@ import { createContext, Script } from "node:vm";
 import { Ajv2020, type AnySchema } from "ajv/dist/2020.js";
 import { Failure } from "../../contract/failure.ts";
 import { type JsonNode, parseJson, stringifyJson, toValue } from "../../contract/json.ts";
+import { TextCache } from "../../contract/text-cache.ts";
 import { checkSchema } from "./check-schema.ts";
 import { quoted } from "./path.ts";
 import { simplifySchema } from "./simplify-schema.ts";
@@ -21,30 +22,16 @@ export interface LooseSchema {
 const CHECK_MS = 20;
 /** Longest schema that is compiled, in UTF-16 units. */
 const MAX_LENGTH = 32_768;
-/** Most schemas that are kept, and most text of them, in UTF-16 units. */
-const KEPT = { schemas: 512, length: 1_048_576 };
 
-const kept = new Map<string, LooseSchema>();
-let keptLength = 0;
+/** Kept, because each step of an agent sends its tools again. */
+const kept = new TextCache<LooseSchema>({ entries: 512, length: 1_048_576 });
 
 /**
- * Reads a schema that may have keywords beyond the specification's table, such as those of a tool. Kept, because each
- * step of an agent sends its tools again. Never throws.
+ * Reads a schema that may have keywords beyond the specification's table, such as those of a tool. Never throws.
  * @param text JSON text of an object
  */
 export function looseSchema(text: string): LooseSchema {
-  const known = kept.get(text);
-  const schema = known ?? read(text);
-  kept.delete(text);
-  kept.set(text, schema);
-  if (known) return schema;
-  keptLength += text.length;
-  for (const oldest of kept.keys()) {
-    if (kept.size <= KEPT.schemas && keptLength <= KEPT.length) break;
-    kept.delete(oldest);
-    keptLength -= oldest.length;
-  }
-  return schema;
+  return kept.get(text, read);
 }
 
 /** The validator of a tool's schema. */

@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
+import { TextCache } from "../../contract/text-cache.ts";
 import { toDouble } from "./decimal.ts";
 import { exactErrors } from "./exact.ts";
 import { memberStep, quoted } from "./path.ts";
@@ -26,25 +27,8 @@ const MAX_ERRORS = 10;
  * @param max most validators in the cache
  */
 export function createValidators(max = 256): Validators {
-  const cache = new Map<string, Validator>();
-  let length = 0;
-
-  const drop = (schema: string) => {
-    if (cache.delete(schema)) length -= schema.length;
-  };
-  return {
-    get(schema) {
-      const validator = cache.get(schema) ?? compile(schema);
-      drop(schema);
-      cache.set(schema, validator);
-      length += schema.length;
-      for (const oldest of cache.keys()) {
-        if (cache.size <= max && length <= MAX_CACHED_LENGTH) break;
-        drop(oldest);
-      }
-      return validator;
-    },
-  };
+  const cache = new TextCache<Validator>({ entries: max, length: MAX_CACHED_LENGTH });
+  return { get: (schema) => cache.get(schema, compile) };
 }
 
 function compile(schemaText: string): Validator {

@@ -4,6 +4,7 @@ import { countTokens, encode } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, it } from "vitest";
 import { Encoding } from "../../../src/engine/tokens/bpe.ts";
 import { codePoint } from "../../helpers/code-point.ts";
+import { textsHeld } from "../../helpers/held.ts";
 
 const encoding = new Encoding();
 const asOrdinaryText = { disallowedSpecial: new Set<string>() };
@@ -75,6 +76,14 @@ describe("Encoding", () => {
     assert.equal(encoding.count("a\ud800b"), encoding.count("a\ufffdb"));
     assert.equal(encoding.count(""), 0);
     fc.assert(fc.property(fc.string({ unit: codePoint }), (text) => encoding.count(text) >= 0));
+  });
+
+  it("does not hold the texts that it has counted", () => {
+    const held = textsHeld(
+      (i) => ` ${"abcdefghijklmnopqrstuvwxyz".slice(0, 10)}${String.fromCharCode(97 + (i % 26), 97 + (i >> 3))}zxzxzx`,
+      (part) => encoding.count(part),
+    );
+    assert.ok(held <= 2, `${held}`);
   });
 
   it("counts hostile text in linear time", () => {
