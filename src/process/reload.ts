@@ -28,10 +28,10 @@ export interface ReloadOptions {
 }
 
 /**
- * Reloads the settings when their files change. A file is read when it has been the same for a second, so that none is
- * read while it is written. Settings are checked before they are put into force, all together. If one is not valid,
- * nothing changes, and the log and the audit say which file and member are wrong. While the database is unavailable,
- * the reload is tried again.
+ * Reloads the settings when their files change. Files are read when they have been the same for a second, and what was
+ * read counts only if none has changed meanwhile, so that old and new files never mix. Settings are checked before they
+ * are put into force, all together. If one is not valid, nothing changes, and the log and the audit say which file and
+ * member are wrong. While the database is unavailable, the reload is tried again.
  */
 export function startReloading(options: ReloadOptions) {
   const { reader, log } = options;
@@ -39,9 +39,9 @@ export function startReloading(options: ReloadOptions) {
   let requested = false;
   let isWaiting = false;
 
-  async function attempt(reports: boolean): Promise<boolean> {
+  async function attempt(read: () => Settings, reports: boolean): Promise<boolean> {
     try {
-      await reload(reports);
+      await reload(read, reports);
       isWaiting = false;
     } catch (error) {
       if (!isWaiting) log.warn({ cause: errorFacts(error) }, "could not reload the settings yet; trying again");
@@ -52,14 +52,22 @@ export function startReloading(options: ReloadOptions) {
 
   let reloaded: string | undefined;
   let seen: string | undefined;
+  /** @returns whether the files that the last reading used are as they were at the last look */
+  async function look(): Promise<boolean> {
+    const before = seen;
+    seen = await stampOf(reader.files);
+    return seen === before;
+  }
   const looking = repeat(async () => {
-    const now = await stampOf(reader.files);
-    const isSettled = now === seen;
-    seen = now;
-    if (!requested && (!isSettled || now === reloaded)) return;
+    const isSettled = await look();
     const reports = requested;
+    if (!reports && (!isSettled || seen === reloaded)) return;
     requested = false;
-    reloaded = (await attempt(reports)) ? now : undefined;
+    const read = readNow(reader);
+    // The first reading of a file is not settled either: no look has seen the file before.
+    const isSame = await look();
+    if (!reports && !isSame) return;
+    reloaded = (await attempt(read, reports)) && isSame ? seen : undefined;
   }, LOOK_MS);
   return {
     /** Reloads within a second, also if no file has changed, and logs the result. */
@@ -71,13 +79,25 @@ export function startReloading(options: ReloadOptions) {
   };
 }
 
+/** Reads the settings now. @returns a function that returns them, or throws the error of the reading */
+function readNow(reader: SettingsReader): () => Settings {
+  try {
+    const settings = reader.read();
+    return () => settings;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
 /** @returns a function that reloads once; it throws if the settings could not be put into force, and logs the rest */
-function createReload({ reader, settings, apply, refused, log }: ReloadOptions): (reports: boolean) => Promise<void> {
+function createReload({ settings, apply, refused, log }: ReloadOptions) {
   let current = settings;
-  return async (reports) => {
+  return async (read: () => Settings, reports: boolean): Promise<void> => {
     let next: Settings;
     try {
-      next = reader.read();
+      next = read();
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       log.error({ reason: error.message }, "refused to reload the settings; nothing has changed");

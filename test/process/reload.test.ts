@@ -132,7 +132,7 @@ test("lets a running stream end with the models and rates with which it began", 
   assert.equal(text, "one two three");
   assert.equal(Math.round(credits * 1e6), tokens * 1_000);
   assert.equal(other.calls.length, 0);
-  await service.post("/v1/generate", BODY);
+  assert.equal((await service.post("/v1/generate", BODY)).status, 200);
   assert.equal(other.calls.length, 1);
 });
 
