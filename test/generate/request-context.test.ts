@@ -217,7 +217,7 @@ describe("an answer", () => {
     harness: { openai, databaseUrl, pool, env },
     t,
   }) => {
-    const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "2000" } });
+    const other = await startService(t, { databaseUrl, env: { ...env, CHORUS_DRAIN_MS: "5000" } });
     openai.always(({ body }) =>
       body.includes("quick")
         ? { text: ["qu", "ick"], betweenMs: 100 }

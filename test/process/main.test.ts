@@ -223,7 +223,7 @@ test("SIGTERM: keeps its heartbeat while requests run, so that no other replica 
 });
 
 test("SIGTERM: reports not ready, lets requests finish, and aborts the rest without charge", async (t) => {
-  const drainMs = 3_000;
+  const drainMs = 6_000;
   const vendor = await startVendor("openai", ({ body }) =>
     body.includes("slow")
       ? { text: ["one ", "two ", "three"], betweenMs: 200, firstMs: 100 }
