@@ -47,6 +47,7 @@ import { announce } from "./announce.ts";
 import type { Context } from "./context.ts";
 import { followDisabledModels } from "./disabled-models.ts";
 import { firstRun } from "./first-run.ts";
+import { keepCode } from "./keep-code.ts";
 import { checkReferee, modelsMaker } from "./models.ts";
 import { type Probes, startProbes, vendorsOf, whatProbesFound } from "./probes.ts";
 import { startReloading } from "./reload.ts";
@@ -128,7 +129,10 @@ async function start(
   const ready = { restUrl, rpcUrl, ...made, offline, ...(await whatProbesFound(probes, models())) };
   if (primary) primary.ready(ready);
   else await announce(host, config, log, stack, ready);
-  if (config.warmsUp) warmUp();
+  if (config.warmsUp) {
+    keepCode();
+    warmUp();
+  }
   return stack.move();
 }
 
