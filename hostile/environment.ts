@@ -54,6 +54,7 @@ export async function startHostedService(
       ...(newConnections ? closingVendorEnv : vendorEnv),
       CHORUS_TIERS: "",
       CHORUS_MAX_LOOP_DELAY_MS: "",
+      CHORUS_WARM_UP: "",
       LOG_LEVEL: "info",
       ...env,
     },
