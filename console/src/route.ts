@@ -17,6 +17,8 @@ export function useRoute(): Route {
     const read = () => setHref(location.href);
     addEventListener("popstate", read);
     addEventListener(MOVED, read);
+    // An effect runs some time after the first render. The address may have changed meanwhile.
+    read();
     return () => {
       removeEventListener("popstate", read);
       removeEventListener(MOVED, read);

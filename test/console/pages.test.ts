@@ -103,3 +103,24 @@ test.for([1280, 390])(
     assert.deepEqual(problems, []);
   },
 );
+
+test("heeds a choice that is made as soon as a page is there", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
+  const { open, token } = await openConsole(t);
+  const page = await open();
+  await signIn(page, token);
+  await page.evaluate(() => {
+    const choose = () => {
+      const choice = document.querySelector<HTMLSelectElement>("select[aria-label=Movements]");
+      if (!choice) return;
+      watching.disconnect();
+      choice.value = "purchase";
+      choice.dispatchEvent(new Event("change", { bubbles: true }));
+    };
+    const watching = new MutationObserver(choose);
+    watching.observe(document.body, { childList: true, subtree: true });
+    document.querySelector<HTMLElement>('a[href="/console/ledger"]')?.click();
+  });
+  await page.waitForURL(/[?&]show=purchase$/);
+  await page.getByText("Nothing moved in this period.").waitFor();
+});
