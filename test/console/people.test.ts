@@ -192,8 +192,9 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
 
   test("asks for a sign-in after the session has ended", async ({ person, console, provider }) => {
     const page = await person("late", { groups: ["guests"] });
-    // A page that does not reload by itself.
+    // A page that does not reload by itself. It has loaded when its first movement is there.
     await visit(page, "Ledger");
+    await page.getByRole("cell").first().waitFor();
     const pool = openPool(console.service.databaseUrl, { max: 1 });
     await pool.query(
       `update person_sessions set expires_at = now()

@@ -62,7 +62,15 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
       const [row] = await pool.query<{ pid: number }>(
         "select pid from pg_stat_activity where backend_type = 'walwriter'",
       );
-      if (row) process.kill(row.pid, "SIGSTOP");
+      if (!row) return;
+      for (let isHeld = false; !isHeld; ) {
+        process.kill(row.pid, "SIGSTOP");
+        // A process that is suspended while it writes holds a lock that each commit needs.
+        const commit = pool.query("select pg_logical_emit_message(true, 'x', '')");
+        isHeld = await Promise.race([commit.then(() => true), sleep(2_000, false)]);
+        if (!isHeld) process.kill(row.pid, "SIGCONT");
+        await commit;
+      }
     },
     async loseBuffers() {
       await server.freeze();
