@@ -62,12 +62,11 @@ export function startReloading(options: ReloadOptions) {
     const isSettled = await look();
     const reports = requested;
     if (!reports && (!isSettled || seen === reloaded)) return;
-    requested = false;
     const read = readNow(reader);
-    // The first reading of a file is not settled either: no look has seen the file before.
-    const isSame = await look();
-    if (!reports && !isSame) return;
-    reloaded = (await attempt(read, reports)) && isSame ? seen : undefined;
+    // A file has changed, or no look has seen it before. It is read again at the next look.
+    if (!(await look())) return;
+    if (reports) requested = false;
+    reloaded = (await attempt(read, reports)) ? seen : undefined;
   }, LOOK_MS);
   return {
     /** Reloads within a second, also if no file has changed, and logs the result. */

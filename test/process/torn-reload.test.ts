@@ -7,7 +7,10 @@ import { startReloading } from "../../src/process/reload.ts";
 import { makeFolder } from "../helpers/books.ts";
 import { until } from "../helpers/until.ts";
 
-test("never mixes files of before and after a change that is made while they are read", async (t) => {
+test.for([
+  ["by itself", false],
+  ["on request", true],
+] as const)("never mixes files that change while they are read, %s", async ([, isRequested], t) => {
   const folder = await makeFolder(t);
   const [catalogue, rates] = [join(folder, "models.json"), join(folder, "rates.json")];
   const write = (figure: string) => {
@@ -42,6 +45,7 @@ test("never mixes files of before and after a change that is made while they are
     log: { info() {}, warn() {}, error() {} } as never,
   });
   t.onTestFinished(() => reloading.stop());
+  if (isRequested) reloading.request();
   await until(() => applied.length > 0);
   assert.deepEqual(applied, [["333", 333]]);
 });
