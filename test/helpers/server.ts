@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,6 +13,9 @@ import { openPool, type Pool } from "../../src/store/pool.ts";
 import { copyCluster } from "./cluster.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { until } from "./until.ts";
+
+/** Ports that `freePort` has tried. */
+let given = 0;
 
 /** A Postgres that a test may stop, crash or freeze. Its commits are durable, as in production. */
 export interface DatabaseServer {
@@ -105,16 +109,22 @@ async function childrenOf(parent: number): Promise<number[]> {
   });
 }
 
-/** Finds a port that is free now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === "object" && address ? resolve(address.port) : reject(new Error("no port")),
-      );
-    });
-  });
+/**
+ * Finds a port that is free now, for a program that cannot choose one itself. It is below the ports that systems give
+ * to those who ask for any (from 32,768 on Linux), and in a range of this process, so that no other test gets it.
+ */
+export async function freePort(): Promise<number> {
+  const first = 10_000 + 500 * Number(process.env.VITEST_POOL_ID);
+  for (;;) {
+    const server = createServer().listen(first + (given++ % 500), "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
