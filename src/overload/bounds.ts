@@ -59,7 +59,10 @@ export const BODIES = {
 
 /** Connections and the requests on them. */
 export const CONNECTIONS = {
-  /** Connections that wait to be accepted; the system may allow fewer. */
+  /**
+   * Connections that wait to be accepted; the system may allow fewer. With Node's default of 511, a burst of one caller
+   * fills the queue. The system then drops the connections of others, whose clients try again after a second.
+   */
   backlog: 4_096,
   /** Connections beyond the limit, for operators and for refusals. A further one replaces the oldest. */
   spare: 32,

@@ -4,7 +4,7 @@ import { startEmbedded } from "../store/embedded/embedded.ts";
 import { announce } from "./announce.ts";
 import { run, type Start } from "./run.ts";
 import { EMBEDDED_VARIABLE } from "./workers/messages.ts";
-import { checkPort } from "./workers/ports.ts";
+import { claimPort } from "./workers/ports.ts";
 import { createWorkers } from "./workers/primary.ts";
 
 // The package of the service has JavaScript.
@@ -16,8 +16,8 @@ const REPLICA = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, impor
  */
 const start: Start = async (config, processLog, stopping) => {
   const { databaseUrl, dataDir, workers: count } = config;
-  const port = await checkPort("HOST and PORT", config.public);
-  const rpcPort = await checkPort("RPC_HOST and RPC_PORT", config.rpc);
+  const port = await claimPort("HOST and PORT", config.public);
+  const rpcPort = await claimPort("RPC_HOST and RPC_PORT", config.rpc);
   await using stack = new AsyncDisposableStack();
   const database = { url: databaseUrl };
   if (!databaseUrl) {

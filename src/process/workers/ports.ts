@@ -1,23 +1,43 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type ListenOptions, type Server } from "node:net";
+import { platform } from "node:os";
 import { listenError } from "../../config/listen-error.ts";
 
 /**
  * Finds the port for several workers: a free one for port 0. Workers share a port, so none of them would notice that
- * another program uses it.
+ * another program uses it. The port is claimed until this process ends: of two services that start at the same time,
+ * the kernel would let the workers of both share it.
  * @param names variables that set the address, for the error
  * @throws ConfigError when the address cannot be used
  */
-export async function checkPort(names: string, address: { host: string; port: number }): Promise<number> {
-  const server = createServer();
+export async function claimPort(names: string, address: { host: string; port: number }): Promise<number> {
   try {
-    server.listen({ host: address.host, port: address.port });
-    await once(server, "listening");
+    for (;;) {
+      const server = await listening({ host: address.host, port: address.port });
+      const { address: ip, port } = server.address() as AddressInfo;
+      server.close();
+      await once(server, "close");
+      const isClaimed = await claim(`${ip}:${port}`).catch((error) => {
+        // Another service has found the same free port.
+        if (address.port === 0 && error.code === "EADDRINUSE") return false;
+        throw error;
+      });
+      if (isClaimed) return port;
+    }
   } catch (error) {
     throw listenError(names, address, error as NodeJS.ErrnoException);
   }
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+}
+
+/** Claims an address by a socket in Linux's abstract namespace, which goes with the process. */
+async function claim(address: string): Promise<boolean> {
+  // Elsewhere the primary process listens itself.
+  if (platform() === "linux") (await listening({ path: `\0chorus/${address}` })).unref();
+  return true;
+}
+
+async function listening(options: ListenOptions): Promise<Server> {
+  const server = createServer().listen(options);
+  await once(server, "listening");
+  return server;
 }

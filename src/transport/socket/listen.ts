@@ -30,10 +30,6 @@ export interface Listener {
  */
 const SHARES_PORT = cluster.isWorker && platform() === "linux";
 
-/**
- * Most connections that wait to be accepted; the system may allow fewer. With Node's default of 511, a burst of one
- * caller fills the queue. The system then drops the connections of others, whose clients try again after a second.
- */
 /** Lets an HTTP server listen. Port 0 selects a free port. */
 export async function listen(server: Server, host: string, port: number): Promise<Listener> {
   const url = await bind(server, host, port);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "vitest";
 import { testDatabase } from "../../helpers/database.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
-import { startServer } from "../../helpers/server.ts";
+import { freePort, startServer } from "../../helpers/server.ts";
 import { eventsOf, startOwnService, type TestService } from "../../helpers/service.ts";
 import { startEarly } from "../../helpers/starting.ts";
 import { until } from "../../helpers/until.ts";
@@ -164,6 +164,16 @@ test("says once why a port cannot be used", async (t) => {
     `Chorus cannot start. 127.0.0.1:${port} cannot be used: another program listens there. ` +
       "Set HOST and PORT to another address.",
   ]);
+});
+
+test("of two services that start with the same port at the same time, one starts", async (t) => {
+  const { url } = await testDatabase(t);
+  const env = { DATABASE_URL: url, CHORUS_WORKERS: "2", PORT: `${await freePort()}` };
+  const services = await Promise.all([startEarly(t, env), startEarly(t, env)]);
+  const refused = () => services.filter((service) => service.output().includes("another program listens there"));
+  const ready = () => services.filter((service) => service.output().includes("Chorus is ready"));
+  await until(() => refused().length + ready().length === 2);
+  assert.deepEqual([refused().length, ready().length], [1, 1]);
 });
 
 test("starts nothing more for one worker", async (t) => {
