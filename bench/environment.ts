@@ -11,7 +11,7 @@ import type { Target } from "./load.ts";
 import { nginxVersion, prepareNginx } from "./nginx.ts";
 import { type Ask, chorusTarget, openAiTarget, panelTarget, relayStreamTarget, type Shape } from "./requests.ts";
 import { type Protocol, rpcTarget } from "./rpc-requests.ts";
-import { freePorts, node, type Server, startServer, TRACE_GC } from "./server.ts";
+import { freePorts, LARGE_PAGES, node, type Server, startServer, TRACE_GC } from "./server.ts";
 
 /** A server under test. */
 export interface Contestant extends AsyncDisposable {
@@ -149,7 +149,8 @@ async function startNginx({ upstreamPort, folder, signal }: Places): Promise<Con
 
 async function startUngoverned({ catalogue, signal }: Places): Promise<Contestant> {
   const [port = 0] = await freePorts(1);
-  const server = await startServer(node(here("ungoverned.ts"), port, catalogue), { port, place: "server", signal });
+  const command = node(LARGE_PAGES, here("ungoverned.ts"), port, catalogue);
+  const server = await startServer(command, { port, place: "server", signal });
   return contestant("Chorus ungoverned", server, (shape) => chorusTarget(port, shape));
 }
 
@@ -221,7 +222,7 @@ async function startService(
     ...more,
   };
   const place = workers === undefined ? "server" : "all";
-  const command = node(...options, here("../src/process/start.ts"));
+  const command = node(LARGE_PAGES, ...options, here("../src/process/start.ts"));
   const server = await startServer(command, { port, place, env, signal });
   // Chorus creates the schema and the workspace after both ports are open.
   while ((await fetch(`http://127.0.0.1:${port}/readyz`)).status !== 200) await setTimeout(50, undefined, { signal });

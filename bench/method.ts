@@ -32,6 +32,7 @@ export function methodText({ rounds, seconds }: Options): string {
 - The bare relay is \`node:http\` with undici's \`Pool\`. Unary, it passes the bytes through. As a stream, it parses the
   events of the upstream and writes its own, one write per event.
 - ${nginx}
+- Chorus runs with \`--use-largepages=silent\`, as \`npm start\` starts it; the others run as \`node\` starts them.
 - Chorus is the complete service with its embedded Postgres: key, limits and credit in a durable lease, validation,
   token count, and charge and record of each answer before it is sent.
 - Chorus ungoverned is the same code without key, lease, charge and database.

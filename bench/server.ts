@@ -51,6 +51,9 @@ export function placement(place: keyof typeof CORES): string[] {
 /** Option of Node with which the allocations of a server are known. It prints a line for each collection. */
 export const TRACE_GC = "--trace-gc";
 
+/** Option of Node with which `npm start` starts the service. */
+export const LARGE_PAGES = "--use-largepages=silent";
+
 /** The command that runs a script with this version of Node. Options of Node come before the script. */
 export function node(...args: Array<string | number>): string[] {
   return [process.execPath, ...args.map(String)];

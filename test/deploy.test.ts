@@ -35,6 +35,19 @@ test("starts programs that the package has", async () => {
   for (const path of programs) await assert.doesNotReject(stat(join(ROOT, path.replace(/js$/, "ts"))));
 });
 
+test("every command that starts the service keeps the code of Node in large pages", () => {
+  for (const [path, command] of [
+    ["package.json", /"start": .*/],
+    ["tools/package.ts", /start: `.*/],
+    ["src/cli/chorus.cjs", /"start" \?.*/g],
+    ["deploy/Dockerfile", /ENTRYPOINT .*/],
+    ["deploy/chorus.service", /ExecStart=.*/],
+  ] as const) {
+    const lines = readFileSync(join(ROOT, path), "utf8").match(command) ?? [];
+    assert.match(lines.join("\n"), /--use-largepages=silent/, path);
+  }
+});
+
 test("has a catalogue and rates that are valid", () => {
   const folder = join(DEPLOY, "helm");
   const { models, rates } = envToConfig({

@@ -110,7 +110,7 @@ function packService(): void {
     bin: { chorus: "src/cli/chorus.cjs" },
     scripts: {
       postinstall: "node src/cli/node.cjs",
-      start: `${run} src/process/start.js`,
+      start: `${run} --use-largepages=silent src/process/start.js`,
       chorus: `${run} src/cli/main.js`,
     },
     dependencies,

@@ -17,9 +17,10 @@ if (!node) {
 const type = existsSync(join(__dirname, "main.js")) ? "js" : "ts";
 const given = process.argv.slice(2);
 const [program, ...rest] = given[0] === "start" ? [`../process/start.${type}`] : [`main.${type}`, ...given];
-// A long export takes 40 MB in place of 150, and as long: V8 lets the space of new objects grow to 96 MB otherwise.
-const memory = given[0] === "start" ? [] : ["--max-semi-space-size=4"];
-const args = ["--disable-warning=ExperimentalWarning", ...memory, join(__dirname, program), ...rest];
+// A long export takes 40 MB in place of 150, and as long: V8 lets the space of new objects grow to 96 MB otherwise. The
+// service keeps the code of Node in large pages (docs/decisions/speed.md).
+const option = given[0] === "start" ? "--use-largepages=silent" : "--max-semi-space-size=4";
+const args = ["--disable-warning=ExperimentalWarning", option, join(__dirname, program), ...rest];
 const child = spawn(node.command, args, { stdio: "inherit", env: node.env, shell: false });
 // A terminal sends Ctrl-C to both processes; the child handles it.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
