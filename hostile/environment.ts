@@ -49,13 +49,14 @@ export async function startHostedService(
     databaseUrl: database.url,
     dataDir,
     launcher: [...names, ...limit, ...placement("server")],
-    // Empty: the default, which is not that of tests.
+    // As `npm start` starts it. Empty: the default, which is not that of tests.
     env: {
       ...(newConnections ? closingVendorEnv : vendorEnv),
       CHORUS_TIERS: "",
       CHORUS_MAX_LOOP_DELAY_MS: "",
       CHORUS_WARM_UP: "",
       LOG_LEVEL: "info",
+      NODE_OPTIONS: "--disable-warning=ExperimentalWarning --use-largepages=silent",
       ...env,
     },
   });

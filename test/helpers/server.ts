@@ -114,7 +114,7 @@ async function childrenOf(parent: number): Promise<number[]> {
  * to those who ask for any (from 32,768 on Linux), and in a range of this process, so that no other test gets it.
  */
 export async function freePort(): Promise<number> {
-  const first = 10_000 + 500 * Number(process.env.VITEST_POOL_ID);
+  const first = 10_000 + 500 * Number(process.env.VITEST_POOL_ID ?? 0);
   for (;;) {
     const server = createServer().listen(first + (given++ % 500), "127.0.0.1");
     const isFree = await once(server, "listening").then(
