@@ -16,16 +16,19 @@ import { openTestServer, type TestServer } from "./database.ts";
 import { Hosts } from "./hosts.ts";
 import { type Action, RUN_VARIABLE } from "./run.ts";
 
+const ROOT = resolve(import.meta.dirname, "../..");
 /** Clients of OpenAI's API that others wrote. They are packages apart, because only their tests need them. */
-const FOREIGN_CLIENTS = resolve(import.meta.dirname, "../foreign-clients");
+const FOREIGN_CLIENTS = join(ROOT, "test/foreign-clients");
 
 /**
- * Runs once before all test files, in the main process of vitest. Installs packages that only tests need. Starts an
- * HTTP server, at which test files ask for what they share: one Postgres, where each test has databases of its own,
- * the built service, processes that run it, the loaded command line, the folder of a new database, of which tests take
- * copies, and one browser. Each starts at the first request. The processes of the test files inherit the address.
+ * Runs once before all test files, in the main process of vitest. Brings the console up to date and installs packages
+ * that only tests need. Starts an HTTP server, at which test files ask for what they share: one Postgres, where each
+ * test has databases of its own, the built service, processes that run it, the loaded command line, the folder of a new
+ * database, of which tests take copies, and one browser. Each starts at the first request. The processes of the test
+ * files inherit the address.
  */
 export default async function setUp(): Promise<() => Promise<void>> {
+  buildPages();
   installForeignClients();
   let server: Promise<TestServer> | undefined;
   let cluster: Promise<string> | undefined;
@@ -100,6 +103,11 @@ function shellCall(sent: string): CliCall {
   const variables = parts.slice(end + 1).filter((part) => part.includes("="));
   const env = variables.map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)] as const);
   return { args: parts.slice(0, end), env: Object.fromEntries(env), input: "" };
+}
+
+/** Builds the console again if its sources are newer: the test of `npm start` would do so beside other tests. */
+function buildPages(): void {
+  execFileSync(process.execPath, ["tools/setup.cjs", "pages"], { cwd: ROOT, stdio: "inherit" });
 }
 
 /** Without a network only the tests of these clients fail. */
