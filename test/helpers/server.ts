@@ -115,7 +115,7 @@ async function childrenOf(parent: number): Promise<number[]> {
  */
 export async function freePort(): Promise<number> {
   const first = 10_000 + 500 * Number(process.env.VITEST_POOL_ID ?? 0);
-  for (;;) {
+  for (let tries = 0; tries < 500; tries++) {
     const server = createServer().listen(first + (given++ % 500), "127.0.0.1");
     const isFree = await once(server, "listening").then(
       () => true,
@@ -127,4 +127,5 @@ export async function freePort(): Promise<number> {
     await once(server, "close");
     return port;
   }
+  throw new Error(`no port from ${first} to ${first + 499} is free`);
 }

@@ -17,27 +17,33 @@ export async function claimPort(names: string, address: { host: string; port: nu
       const { address: ip, port } = server.address() as AddressInfo;
       server.close();
       await once(server, "close");
-      const isClaimed = await claim(`${ip}:${port}`).catch((error) => {
-        // Another service has found the same free port.
-        if (address.port === 0 && error.code === "EADDRINUSE") return false;
-        throw error;
-      });
-      if (isClaimed) return port;
+      if (await claim(`${ip}:${port}`)) return port;
+      // Of two services that have found the same free port, this one looks for another.
+      if (address.port !== 0) throw Object.assign(new Error("The port is claimed."), { code: "EADDRINUSE" });
     }
   } catch (error) {
     throw listenError(names, address, error as NodeJS.ErrnoException);
   }
 }
 
-/** Claims an address by a socket in Linux's abstract namespace, which goes with the process. */
+/**
+ * Claims an address by a socket in Linux's abstract namespace, which goes with the process. Elsewhere the primary
+ * process listens itself.
+ * @returns false if another service has claimed it; true also where the system allows no such socket
+ */
 async function claim(address: string): Promise<boolean> {
-  // Elsewhere the primary process listens itself.
-  if (platform() === "linux") (await listening({ path: `\0chorus/${address}` })).unref();
-  return true;
+  if (platform() !== "linux") return true;
+  try {
+    (await listening({ path: `\0chorus/${address}` })).unref();
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "EADDRINUSE";
+  }
 }
 
+/** Listens, and closes each connection. */
 async function listening(options: ListenOptions): Promise<Server> {
-  const server = createServer().listen(options);
+  const server = createServer((socket) => socket.destroy()).listen(options);
   await once(server, "listening");
   return server;
 }
