@@ -44,7 +44,14 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
   const port = await freePort();
   const url = `postgres://${cluster.role}:${cluster.password}@127.0.0.1:${port}/postgres`;
   const pool = openPool(url, { timeoutMs: 30_000 });
-  const frozen: number[] = [];
+  const suspended = new Set<number>();
+  const suspend = (pid: number) => {
+    if (signal(pid, "SIGSTOP")) suspended.add(pid);
+  };
+  const endSuspension = (by: "SIGKILL" | "SIGCONT") => {
+    for (const pid of suspended) signal(pid, by);
+    suspended.clear();
+  };
   const status = async () => (await serverState(cluster)).status;
   const postmaster = async () => Number((await readFile(join(cluster.data, "postmaster.pid"), "utf8")).split("\n")[0]);
 
@@ -68,26 +75,26 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
       );
       if (!row) return;
       for (let isHeld = false; !isHeld; ) {
-        process.kill(row.pid, "SIGSTOP");
+        suspend(row.pid);
         // A process that is suspended while it writes holds a lock that each commit needs.
         const commit = pool.query("select pg_logical_emit_message(true, 'x', '')");
         isHeld = await Promise.race([commit.then(() => true), sleep(2_000, false)]);
-        if (!isHeld) process.kill(row.pid, "SIGCONT");
+        if (!isHeld) server.thaw();
         await commit;
       }
     },
     async loseBuffers() {
       await server.freeze();
-      for (const pid of frozen.splice(0)) process.kill(pid, "SIGKILL");
+      endSuspension("SIGKILL");
       await until(async () => (await status()) === "absent");
     },
     async freeze() {
       const first = await postmaster();
-      frozen.push(first, ...(await childrenOf(first)));
-      for (const pid of frozen) process.kill(pid, "SIGSTOP");
+      suspend(first);
+      for (const pid of await childrenOf(first)) suspend(pid);
     },
     thaw() {
-      for (const pid of frozen.splice(0)) process.kill(pid, "SIGCONT");
+      endSuspension("SIGCONT");
     },
   };
   t.onTestFinished(async () => {
@@ -99,6 +106,15 @@ export async function startServer(t: Lifetime): Promise<DatabaseServer> {
   await server.start();
   await migrate(pool);
   return server;
+}
+
+/** @returns false when the process has ended */
+function signal(pid: number, name: "SIGSTOP" | "SIGCONT" | "SIGKILL"): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
 }
 
 async function childrenOf(parent: number): Promise<number[]> {
