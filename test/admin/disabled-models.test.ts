@@ -150,8 +150,8 @@ test("an enabled model is called at once, also if its circuit was open", async (
 });
 
 test("refuses unknown models and long reasons", async ({ operations }) => {
-  for (const call of [operations.disableModel({ model: "nobody" }), operations.enableModel({ model: "nobody" })]) {
-    const { detail } = await rpcFailure(call);
+  for (const change of [operations.disableModel, operations.enableModel]) {
+    const { detail } = await rpcFailure(change({ model: "nobody" }));
     assert.deepEqual([detail?.code, detail?.field], ["not_found", "model"]);
   }
   const { detail } = await rpcFailure(operations.disableModel({ model: "openai-fast", reason: "a".repeat(201) }));

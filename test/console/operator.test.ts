@@ -112,7 +112,7 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await until(async () => {
       await page.getByRole("button", { name: "Refresh" }).click();
       return (await models.getByRole("rowheader", { name: "openai-fast" }).count()) > 0;
-    });
+    }, 1_000);
     assert.match(await sums.innerText(), /Revenue\s+[\d.]+ credits[\s\S]*Margin[\s\S]*CHORUS_USD_PER_CREDIT/);
     await page.getByText("Needs attention").waitFor();
     await visit(page, "Models");

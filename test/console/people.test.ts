@@ -227,7 +227,7 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
         await other.getByRole("link", { name: "Sign in with Example" }).click();
         await other.waitForLoadState();
         return (await notice.count()) > 0;
-      });
+      }, 1_000);
       assert.equal(new URL(other.url()).pathname, "/console/ledger");
       await other.context().close();
     } finally {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Waits until a condition holds. Checks it after 5 ms, then in growing intervals of up to 50 ms, because a check, such
- * as a request to a service, takes processor time from what the test waits for.
+ * Waits until a condition holds. Checks it after 5 ms, then in intervals that grow to 200 ms, because a check, such as
+ * a request to a service, takes processor time from what the test waits for.
  * @param everyMs a fixed interval instead
  * @throws Error after 60 s, longer than any expected wait
  */
@@ -11,6 +11,6 @@ export async function until(holds: () => unknown, everyMs?: number): Promise<voi
   while (!(await holds())) {
     const waited = performance.now() - start;
     if (waited > 60_000) throw new Error(`This condition did not hold within 60 s: ${holds}`);
-    await sleep(everyMs ?? Math.min(50, Math.max(5, waited / 10)));
+    await sleep(everyMs ?? Math.min(200, Math.max(5, waited / 10)));
   }
 }
