@@ -189,7 +189,8 @@ test("keeps a stream whose reader is slow but active", async (t) => {
       yield { type: "delta", text: "x".repeat(16 * MB) };
       yield DONE;
     },
-    { stallMs: 300 },
+    // Less than the 1.6 s that the reader takes, and ten times its pauses, because the machine may be busy.
+    { stallMs: 1_000 },
   );
   const raw = await openRaw(t, url);
   let taken = 0;
