@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { TransientMap } from "../concurrency/transient.ts";
 import type { Clock } from "../contract/clock.ts";
 import { WAITING } from "../overload/bounds.ts";
 import { isLocked, isUnavailable, overloaded, type Pool } from "../store/pool.ts";
@@ -87,8 +88,8 @@ export class Grants {
   readonly #parts: GrantsParts;
   readonly #escrow: Escrow;
   readonly #poster: Poster;
-  readonly #asks = new Map<string, Pending<Admitted | undefined>>();
-  readonly #ends = new Map<string, Pending<number>>();
+  readonly #asks = new TransientMap<string, Pending<Admitted | undefined>>();
+  readonly #ends = new TransientMap<string, Pending<number>>();
   /** Requests that have ended in this turn of the event loop. */
   #settled: Post[] = [];
   #live = 1;
@@ -315,7 +316,7 @@ export class Grants {
   }
 }
 
-function take<T>(waiting: Map<string, Pending<T>>, requestId: string): Pending<T> | undefined {
+function take<T>(waiting: TransientMap<string, Pending<T>>, requestId: string): Pending<T> | undefined {
   const found = waiting.get(requestId);
   waiting.delete(requestId);
   return found;

@@ -1,4 +1,5 @@
 import { onAbort, type Signal } from "./abort.ts";
+import { TransientMap, TransientSet } from "./transient.ts";
 
 export interface FairQueueOptions {
   /** Most permits that are held at one time; may be changed later. */
@@ -96,9 +97,9 @@ const HOLD_WEIGHT = 0.05;
  */
 export class FairQueue {
   readonly #options: Required<Omit<FairQueueOptions, "capacity">>;
-  readonly #shares = new Map<string, Share>();
+  readonly #shares = new TransientMap<string, Share>();
   /** The shares with waiters. */
-  readonly #queued = new Set<Share>();
+  readonly #queued = new TransientSet<Share>();
   #capacity: number;
   #held = 0;
   #waiting = 0;

@@ -1,3 +1,5 @@
+import { TransientMap } from "./transient.ts";
+
 /** If more work waits than the number for each turn allows, all of it starts within this many turns. */
 const MOST_TURNS = 32;
 /** Time that the work of a turn may take where its number adapts, in milliseconds. */
@@ -19,6 +21,12 @@ export function noteAccepted(): void {
   accepted++;
 }
 
+/** What waits of one key, in the order of arrival. */
+interface Lane<Key> {
+  readonly key: Key;
+  readonly waiting: Array<() => boolean>;
+}
+
 /**
  * Starts work in turns of the event loop, a few pieces in each, so that a burst does not delay other work by all of its
  * pieces. Keys with waiting work, such as workspaces, take turns. While more waits than can start in 32 turns, more
@@ -34,8 +42,11 @@ export class Turns<Key> {
   #perTurn: number;
   /** Mean time of a piece, in milliseconds. */
   #pieceMs: number;
-  /** What waits, of each key in the order of arrival. The first key is the next. */
-  readonly #waiting = new Map<Key, Array<() => boolean>>();
+  readonly #lanes = new TransientMap<Key, Lane<Key>>();
+  /** The lanes in their order: those of this round from `#at` on, and then those of the next one. */
+  #round: Array<Lane<Key>> = [];
+  #at = 0;
+  #next: Array<Lane<Key>> = [];
   /** Pieces that wait. */
   #size = 0;
   /** Pieces that have started in this turn. */
@@ -65,15 +76,19 @@ export class Turns<Key> {
    */
   add(key: Key, start: () => boolean): void {
     this.#size++;
-    const those = this.#waiting.get(key);
-    if (those) those.push(start);
-    else this.#waiting.set(key, [start]);
+    const lane = this.#lanes.get(key);
+    if (lane) lane.waiting.push(start);
+    else {
+      const added = { key, waiting: [start] };
+      this.#lanes.set(key, added);
+      this.#next.push(added);
+    }
     this.#schedule();
   }
 
   /** Asks to start work. @returns undefined: at once; otherwise a promise that resolves when it may start */
   enter(key: Key): Promise<void> | undefined {
-    if (this.#waiting.size === 0 && this.#started < this.#perTurn && this.#accepted === accepted) {
+    if (this.#size === 0 && this.#started < this.#perTurn && this.#accepted === accepted) {
       this.#started++;
       this.#schedule();
       return undefined;
@@ -118,19 +133,30 @@ export class Turns<Key> {
     }
     this.#accepted = accepted;
     this.#begun = this.#started;
-    if (this.#waiting.size > 0 || this.#started > 0) this.#schedule();
+    if (this.#size > 0 || this.#started > 0) this.#schedule();
   };
 
   #startSome(): void {
     const most = Math.max(this.#perTurn, Math.ceil(this.#size / MOST_TURNS));
-    for (const [key, those] of this.#waiting) {
-      if (this.#started === most) break;
+    while (this.#started < most) {
+      const lane = this.#nextLane();
+      if (!lane) break;
       this.#size--;
-      this.#waiting.delete(key);
-      const start = those.shift();
-      // The loop comes to this key again after the others.
-      if (those.length > 0) this.#waiting.set(key, those);
+      const start = lane.waiting.shift();
+      if (lane.waiting.length > 0) this.#next.push(lane);
+      else this.#lanes.delete(lane.key);
       if (start?.()) this.#started++;
     }
+  }
+
+  /** Takes the first lane. Those that were taken stay in the array until their round ends. */
+  #nextLane(): Lane<Key> | undefined {
+    if (this.#at === this.#round.length) {
+      this.#round.length = this.#at = 0;
+      [this.#round, this.#next] = [this.#next, this.#round];
+    }
+    const lane = this.#round[this.#at];
+    if (lane) this.#at++;
+    return lane;
   }
 }

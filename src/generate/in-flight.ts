@@ -1,4 +1,5 @@
 import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
+import { TransientSet } from "../concurrency/transient.ts";
 import { CallerGone, CutShort } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
 
@@ -66,7 +67,7 @@ function cutAtDeadline(): CutShort {
 const CUT_MS = 1_000;
 
 export function createInFlight(): InFlight {
-  const running = new Set<LinkedAbort>();
+  const running = new TransientSet<LinkedAbort>();
   let draining = false;
   let idle: (() => void) | undefined;
   const end = (link: LinkedAbort) => {

@@ -1,3 +1,4 @@
+import { TransientMap, TransientSet } from "../concurrency/transient.ts";
 import { Turns } from "../concurrency/turns.ts";
 import { CallerGone } from "../contract/endings.ts";
 import { Failure } from "../contract/failure.ts";
@@ -72,13 +73,13 @@ interface Share {
   incomplete: number;
   bodies: number;
   /** In the order of their start. */
-  readonly arriving: Set<Hold>;
+  readonly arriving: TransientSet<Hold>;
 }
 
 class BodyPool {
   readonly #timeouts: BodyTimeouts;
   readonly #onShed: OnShed;
-  readonly #shares = new Map<string, Share>();
+  readonly #shares = new TransientMap<string, Share>();
   /** Most bytes of all senders, of those that use more than `BODIES.small`, and of one sender. */
   readonly #limits: { readonly all: number; readonly large: number; readonly sender: number };
   used = 0;
@@ -100,7 +101,13 @@ class BodyPool {
   }
 
   open(sender: string, abort: (failure: Failure) => void): Hold {
-    const share = this.#shares.get(sender) ?? { sender, used: 0, incomplete: 0, bodies: 0, arriving: new Set() };
+    const share = this.#shares.get(sender) ?? {
+      sender,
+      used: 0,
+      incomplete: 0,
+      bodies: 0,
+      arriving: new TransientSet(),
+    };
     if (share.bodies === 0) this.#shares.set(sender, share);
     const hold = new Hold(this, share, abort);
     share.bodies++;

@@ -1,3 +1,4 @@
+import { TransientMap } from "../concurrency/transient.ts";
 import { Failure } from "../contract/failure.ts";
 import { CONNECTIONS } from "./bounds.ts";
 
@@ -17,7 +18,7 @@ export interface WorkspaceRequests {
  */
 export function createWorkspaceRequests(max: number, onShed: () => void): WorkspaceRequests {
   const { share } = CONNECTIONS;
-  const open = new Map<string, number>();
+  const open = new TransientMap<string, number>();
   let total = 0;
   return {
     begin(workspaceId) {

@@ -1,3 +1,4 @@
+import { TransientMap } from "../concurrency/transient.ts";
 import { timeOfGeneration } from "../contract/generation-id.ts";
 import type { Pool } from "../store/pool.ts";
 import { type RunFacts, recordText } from "./record.ts";
@@ -50,7 +51,7 @@ export interface RunsOptions {
 export class RunKeeper {
   readonly counts: RunCounts = { kept: 0, over_cap: 0, lost: 0, text_kept: 0, text_over_cap: 0, text_lost: 0 };
   /** The requests that run, by the identifiers of their generations. */
-  readonly running = new Map<string, Look>();
+  readonly running = new TransientMap<string, Look>();
   readonly #pool: Pick<Pool, "query">;
   readonly #perDay: number;
   readonly #texts: RunsOptions["texts"];

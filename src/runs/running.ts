@@ -1,3 +1,4 @@
+import type { TransientMap } from "../concurrency/transient.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Subjects } from "../contract/subjects.ts";
 import type { Effort, Level, Shape } from "../contract/terms.ts";
@@ -71,7 +72,7 @@ interface Reply {
  * @param hasOthers whether other processes may run requests
  */
 export function findRunning(
-  here: ReadonlyMap<string, Look>,
+  here: Pick<TransientMap<string, Look>, "get" | "values">,
   notifications: Pick<Notifications, "listen" | "notify">,
   hasOthers: () => Promise<boolean>,
 ): RunningRequests {
@@ -132,7 +133,7 @@ function messageOf<M extends object>(payload: string): Partial<M> {
 }
 
 /** The requests of this process that answer a question, as many as fit into a message. */
-function find(here: ReadonlyMap<string, Look>, { workspaceId, id }: Wanted): RunningRequest[] {
+function find(here: Pick<TransientMap<string, Look>, "get" | "values">, { workspaceId, id }: Wanted): RunningRequest[] {
   if (id !== undefined) {
     const one = here.get(id);
     if (one?.workspaceId !== workspaceId) return [];

@@ -1,3 +1,4 @@
+import { TransientMap } from "../../concurrency/transient.ts";
 import type { Command, Event } from "./events.ts";
 import type { Ask, Mode, Post, Reply, Verdict } from "./exchange.ts";
 import { Grant } from "./grant.ts";
@@ -23,7 +24,7 @@ const RETRY_MS = 10;
 export class Escrow {
   readonly grants = new Map<string, Grant>();
   /** The grants of running requests. */
-  readonly #running = new Map<string, Grant>();
+  readonly #running = new TransientMap<string, Grant>();
   readonly #replica: string;
   readonly #callBackMs: number;
   readonly #sender = new Sender();

@@ -1,3 +1,4 @@
+import { TransientMap } from "../../concurrency/transient.ts";
 import { type Demand, DemandMeter } from "./demand.ts";
 import {
   type Ask,
@@ -38,7 +39,7 @@ export class Grant {
   readonly free = new Unused();
   readonly shares: Shares;
   readonly pause = new Pause();
-  readonly running = new Map<string, Running>();
+  readonly running = new TransientMap<string, Running>();
   /** Sum of the holds of `running`. */
   held = 0;
   /** Charges of settlements that are not posted, those in flight included. */

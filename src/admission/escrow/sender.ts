@@ -1,3 +1,4 @@
+import { TransientSet } from "../../concurrency/transient.ts";
 import type { Item, Mode } from "./exchange.ts";
 import type { Grant } from "./grant.ts";
 
@@ -21,7 +22,7 @@ class ModeState {
   /** When the items in flight are sent again; undefined: their answer is awaited. */
   resendAt: number | undefined;
   /** Shares that may have something to send. */
-  readonly ready = new Set<Grant>();
+  readonly ready = new TransientSet<Grant>();
 
   constructor(mode: Mode) {
     this.mode = mode;

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { LinkedAbort, type Signal } from "../../concurrency/abort.ts";
+import { TransientMap, TransientSet } from "../../concurrency/transient.ts";
 import { Turns } from "../../concurrency/turns.ts";
 import { CallerGone } from "../../contract/endings.ts";
 import { Failure } from "../../contract/failure.ts";
@@ -156,10 +157,13 @@ function onEnd(this: Socket): void {
 class Table {
   readonly #options: ConnectionOptions;
   /** Connections within the limit, and the others in the order of their start. */
-  readonly #open = new Set<Tracked>();
-  readonly #excess = new Set<Tracked>();
+  readonly #open = new TransientSet<Tracked>();
+  readonly #excess = new TransientSet<Tracked>();
   /** Idle connections by user and address. In each set, the first has been idle for longest. */
-  readonly #idle = { unknown: new Map<string, Set<Tracked>>(), caller: new Map<string, Set<Tracked>>() };
+  readonly #idle = {
+    unknown: new TransientMap<string, TransientSet<Tracked>>(),
+    caller: new TransientMap<string, TransientSet<Tracked>>(),
+  };
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -182,9 +186,10 @@ class Table {
 
   rest(connection: Tracked): void {
     const idle = connection.user === "operator" ? undefined : this.#idle[connection.user];
-    const those = idle?.get(connection.address);
-    if (those) those.add(connection);
-    else idle?.set(connection.address, new Set([connection]));
+    const known = idle?.get(connection.address);
+    const those = known ?? new TransientSet<Tracked>();
+    those.add(connection);
+    if (!known) idle?.set(connection.address, those);
   }
 
   wake(connection: Tracked): void {
@@ -194,7 +199,7 @@ class Table {
   }
 
   #closeIdle(): boolean {
-    let most: Set<Tracked> | undefined;
+    let most: TransientSet<Tracked> | undefined;
     const idle = this.#idle.unknown.size > 0 ? this.#idle.unknown : this.#idle.caller;
     for (const those of idle.values()) if (!most || those.size > most.size) most = those;
     const [oldest] = most ?? [];

@@ -3,6 +3,7 @@ import type { RequestListener, Server } from "node:http";
 import { createServer as createHttp2 } from "node:http2";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { platform } from "node:os";
+import { TransientSet } from "../../concurrency/transient.ts";
 import { CONNECTIONS } from "../../overload/bounds.ts";
 import { acceptInTurns } from "./accept.ts";
 import { type ConnectionOptions, joinSession, serveInOrder, trackConnections } from "./connections.ts";
@@ -64,8 +65,8 @@ export async function listenBoth(
   const closeSessions = limitSessions(http2);
 
   // The HTTP/1.1 server owns the port, because Node applies the time limits only to a server that listens.
-  const sockets = new Set<Socket>();
-  const unread = new Set<Socket>();
+  const sockets = new TransientSet<Socket>();
+  const unread = new TransientSet<Socket>();
   const serveHttp1 = http1.listeners("connection");
   http1.removeAllListeners("connection");
   http1.on("connection", (socket: Socket) => {
