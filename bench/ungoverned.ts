@@ -12,13 +12,14 @@ import { createTokenizer } from "../src/engine/tokens/tokens.ts";
 import { createGeneration } from "../src/generate/generate.ts";
 import { createInFlight } from "../src/generate/in-flight.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
-import { keepCode } from "../src/process/keep-code.ts";
+import { allocateYoung, keepCode } from "../src/process/v8-flags.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { createPublicServer } from "../src/transport/listeners/public.ts";
 import { createLargeReader } from "../src/transport/reading/reader.ts";
 import { servicesWith } from "../test/helpers/services.ts";
 
+allocateYoung();
 keepCode();
 const [port = "", catalogue = ""] = process.argv.slice(2);
 const config = envToConfig({ CHORUS_MODELS: catalogue });

@@ -47,12 +47,12 @@ import { announce } from "./announce.ts";
 import type { Context } from "./context.ts";
 import { followDisabledModels } from "./disabled-models.ts";
 import { firstRun } from "./first-run.ts";
-import { keepCode } from "./keep-code.ts";
 import { checkReferee, modelsMaker } from "./models.ts";
 import { type Probes, startProbes, vendorsOf, whatProbesFound } from "./probes.ts";
 import { startReloading } from "./reload.ts";
 import { run, type Start } from "./run.ts";
 import { startServers } from "./servers.ts";
+import { allocateYoung, keepCode } from "./v8-flags.ts";
 import { linkToPrimary } from "./workers/link.ts";
 
 interface ServiceParts {
@@ -68,6 +68,7 @@ interface ServiceParts {
 
 /** Runs a replica until a stop signal of its process. @returns the exit code */
 export function runReplica(host: NodeJS.Process): Promise<number> {
+  allocateYoung();
   const primary = linkToPrimary(host);
   const starts: Start = (config, log, stopping) => start({ host, primary }, config, log, stopping);
   return run(host, starts, { worker: primary?.place, failed: primary?.failed });

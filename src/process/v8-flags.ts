@@ -9,3 +9,12 @@ import { setFlagsFromString } from "node:v8";
 export function keepCode(): void {
   setFlagsFromString("--no-memory-reducer-favors-memory");
 }
+
+/**
+ * Lets new objects begin in the young generation. Otherwise V8 may create those of a kind that lived long at one time
+ * in the old generation. When it did so with the responses of Node's server, all that they refer to survived, too.
+ * Call it before code is compiled. docs/decisions/speed.md has the figures.
+ */
+export function allocateYoung(): void {
+  setFlagsFromString("--no-allocation-site-pretenuring");
+}
