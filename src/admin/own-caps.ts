@@ -27,7 +27,8 @@ export async function checkOwnCap(query: Query, workspaceId: string, developer: 
     await boundOf(query, workspaceId, developer, { ...cap, subject: `tag:${MEMBER_TAG}=${developer}` }),
     await boundOf(query, workspaceId, developer, cap),
   ].filter((bound) => bound !== undefined);
-  const most = bounds.reduce((least, bound) => (bound < least ? bound : least), cap.amount);
+  let most = cap.amount;
+  for (const bound of bounds) if (bound < most) most = bound;
   if (cap.amount <= most) return;
   const amount = cap.figure === "credits" ? amountText(most) : String(most);
   throw invalid("cap.amount", `cap.amount may be at most ${amount}, which is what an owner allows you.`);

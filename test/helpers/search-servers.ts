@@ -254,7 +254,8 @@ async function play(wire: Wire, call: SearchCall, reply: SearchReply, response: 
   if (end === "reset") setTimeout(() => response.socket?.resetAndDestroy(), 10).unref();
   const piece = "x".repeat(64 * 1024);
   while (end === "endless" && !response.destroyed) {
-    // Waits for the reader before the next piece, as with a full socket buffer.
-    await new Promise<void>((resolve) => response.write(piece, () => resolve()));
+    // Waits for the reader before the next piece, as with a full socket buffer, and for a turn of the event loop, in
+    // which a connection that is closed is noticed.
+    await new Promise<void>((resolve) => response.write(piece, () => setImmediate(resolve)));
   }
 }
