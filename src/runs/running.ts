@@ -65,14 +65,17 @@ interface Reply {
   readonly requests: readonly RunningRequest[];
 }
 
+/** Running requests by the identifiers of their generations. */
+type Looks = Pick<TransientMap<string, Look>, "get" | "values">;
+
 /**
  * Answers what other processes ask about the requests of this one, and asks them. No request that is not asked for
  * costs a message. Messages can be lost, so a request can be missing for a moment.
- * @param here the running requests of this process, by the identifiers of their generations
+ * @param here the running requests of this process
  * @param hasOthers whether other processes may run requests
  */
 export function findRunning(
-  here: Pick<TransientMap<string, Look>, "get" | "values">,
+  here: Looks,
   notifications: Pick<Notifications, "listen" | "notify">,
   hasOthers: () => Promise<boolean>,
 ): RunningRequests {
@@ -133,7 +136,7 @@ function messageOf<M extends object>(payload: string): Partial<M> {
 }
 
 /** The requests of this process that answer a question, as many as fit into a message. */
-function find(here: Pick<TransientMap<string, Look>, "get" | "values">, { workspaceId, id }: Wanted): RunningRequest[] {
+function find(here: Looks, { workspaceId, id }: Wanted): RunningRequest[] {
   if (id !== undefined) {
     const one = here.get(id);
     if (one?.workspaceId !== workspaceId) return [];
