@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { test } from "vitest";
@@ -134,7 +135,11 @@ test("serves callers again when a connection has closed", async (t) => {
 
 test("closes a connection with too many pipelined requests after the responses to those that wait", async (t) => {
   let begun = 0;
+  let parsed = 0;
   const release = Promise.withResolvers<void>();
+  const count = () => parsed++;
+  subscribe("http.server.request.start", count);
+  t.onTestFinished(() => void unsubscribe("http.server.request.start", count));
   const listener = await listenBoth(
     async (_, response) => {
       begun++;
@@ -158,4 +163,6 @@ test("closes a connection with too many pipelined requests after the responses t
   await raw.closed;
   await assert.rejects(raw.read(), /the connection ended/);
   assert.equal(begun, 33);
+  // Node's parser stops at the first one that is dropped.
+  assert.equal(parsed, 34);
 });
