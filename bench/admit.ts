@@ -90,7 +90,7 @@ if (process.env.CHORUS_BENCH_PINNED === undefined && options.core !== "all") {
 const folder = await mkdtemp(join(tmpdir(), "chorus-bench-"));
 await chmod(folder, 0o711);
 const server = await startEmbedded(folder, () => undefined);
-const pool = openPool(server.url);
+const pool = openPool(server.url, { prepares: true });
 try {
   await prepare();
   await measure({ name: "warm-up", callers: 64, workspaces: 1 }, 2);

@@ -1,5 +1,5 @@
 import type { Clock } from "../contract/clock.ts";
-import { isLocked, isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
+import { frequent, isLocked, isUnavailable, orOverloaded, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 
 /** Longest wait of a settlement in the log, in ms, and number of settlements from which all are posted at once. */
@@ -15,6 +15,9 @@ const MAX_WORKSPACES = 64;
 /** Largest number of workspaces that are posted for one read of all. */
 const MAX_READ = 1_000;
 
+const POST = "select set_config('synchronous_commit', 'off', true), post_settlements($1, $2)";
+frequent(POST);
+
 /** Workspaces that could not be posted, each with the reason. */
 type Failed = Map<string, unknown>;
 
@@ -28,10 +31,7 @@ async function post(pool: Pool, workspaces: readonly string[], clock?: Clock): P
   for (let i = 0; i < workspaces.length; i += MAX_WORKSPACES) {
     const some = workspaces.slice(i, i + MAX_WORKSPACES);
     try {
-      await pool.query("select set_config('synchronous_commit', 'off', true), post_settlements($1, $2)", [
-        some,
-        clock ? new Date(clock()) : null,
-      ]);
+      await pool.query(POST, [some, clock ? new Date(clock()) : null]);
     } catch (error) {
       if (isUnavailable(error) && !isLocked(error)) throw error;
       if (some.length > 1)

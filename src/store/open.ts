@@ -90,10 +90,10 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
     async open(prepare) {
       const url = await urlOfDatabase();
       signal.throwIfAborted();
+      // A database of the operator may be behind a pooler.
+      const options = { ...REQUEST_TIMEOUTS, max, prepares: !databaseUrl, onAvailability: reachable.set };
       const pools = {
-        requests: stack.adopt(openPool(url, { ...REQUEST_TIMEOUTS, max, onAvailability: reachable.set }), (pool) =>
-          pool.end(),
-        ),
+        requests: stack.adopt(openPool(url, options), (pool) => pool.end()),
         maintenance: stack.adopt(openPool(url, { max }), (pool) => pool.end()),
       };
       const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });

@@ -82,7 +82,10 @@ function readModule(file: string): Module {
 
 /** @returns undefined unless the expression is a string or template literal, or the name of one */
 function partsOf(node: ESTree.Argument, module: Module, load: (file: string) => Module): string[] | undefined {
-  if (node.type === "Literal" && typeof node.value === "string") return [node.value];
+  if (node.type === "Literal" || node.type === "Identifier") {
+    const value = constantOf(node, module, load);
+    return typeof value === "string" ? [value] : undefined;
+  }
   if (node.type !== "TemplateLiteral") return undefined;
   const parts = [""];
   for (const [i, { value }] of node.quasis.entries()) {

@@ -1,7 +1,11 @@
-import { isUnavailable, type Pool } from "../../store/pool.ts";
+import { frequent, isUnavailable, type Pool } from "../../store/pool.ts";
 import type { Headroom, Item, Post, Reply, SubjectReport } from "./exchange.ts";
 
 const PARTS = ["credit", "running", "requests", "input", "output"] as const;
+
+const APPEND = "select append_settlements($1, $2) as appended";
+const EXCHANGE = "select exchange($1, $2, $3, $4, $5) as replies";
+frequent(APPEND, EXCHANGE);
 
 type Row<T> = T extends number ? number | null : T;
 type RowHeadroom = { [Part in keyof Headroom]: Row<Headroom[Part]> };
@@ -38,10 +42,7 @@ export async function execute(
 type Replies = Record<string, RowReply>;
 
 async function append(pool: Pick<Pool, "query">, replica: string, items: readonly Item[]): Promise<Replies> {
-  const [row] = await pool.query<{ appended: string[] }>("select append_settlements($1, $2) as appended", [
-    replica,
-    JSON.stringify(items.map(appendOf)),
-  ]);
+  const [row] = await pool.query<{ appended: string[] }>(APPEND, [replica, JSON.stringify(items.map(appendOf))]);
   const appended = new Set(row?.appended);
   return Object.fromEntries(
     items.map(({ workspace }) => [workspace, { state: appended.has(workspace) ? "appended" : "ended" }]),
@@ -55,7 +56,7 @@ async function exchange(
   items: readonly Item[],
   at: number | undefined,
 ): Promise<Replies> {
-  const [row] = await pool.query<{ replies: Replies }>("select exchange($1, $2, $3, $4, $5) as replies", [
+  const [row] = await pool.query<{ replies: Replies }>(EXCHANGE, [
     items[0]?.workspace,
     replica,
     live,
