@@ -10,7 +10,9 @@ import { copyCluster } from "../helpers/cluster.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 const FREQUENT = "select $1::int + 1 as sum";
+// The second time changes nothing.
 frequent(FREQUENT);
+frequent(FREQUENT, "select $1::int + 2 as sum");
 
 test("prepares frequent statements in the embedded database, and none where a pooler may be", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "chorus-store-"));
