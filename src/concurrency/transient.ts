@@ -26,7 +26,9 @@ export class TransientMap<K, V> {
   }
 
   set(key: K, value: V): void {
+    const before = this.#map.size;
     this.#map.set(key, value);
+    if (this.#map.size === before) return;
     if (++this.#added > LEAST + 2 * this.#map.size) this.#move();
   }
 
