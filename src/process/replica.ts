@@ -87,7 +87,9 @@ async function start(
   checkSecrets({ apiKey: config.bootstrapApiKey, operatorToken: config.operatorToken });
   await using stack = new AsyncDisposableStack();
   if (config.tracing) stack.adopt(await startTracing(config.tracing, log, errors), (tracing) => tracing.stop());
-  const store = stack.use(createStore(config, log, stopping));
+  const ownsDatabase = primary?.embedded ?? config.databaseUrl === undefined;
+  // A database of the operator may be behind a pooler.
+  const store = stack.use(createStore({ ...config, prepares: ownsDatabase }, log, stopping));
   const telemetry = createTelemetry(errors);
   telemetry.watchProcess();
   telemetry.watchLog(() => output.dropped);
@@ -115,9 +117,8 @@ async function start(
     const epoch = await repeat(() => keepEpoch(pools.requests, replica, grants, hears, log));
     epochs.defer(() => epoch.stop());
     // New secrets are shown only once. They are created last, so that no later step can fail before they are printed.
-    const local = primary?.embedded ?? config.databaseUrl === undefined;
     const link = primary ? primary.place === 1 && !primary.replaces : true;
-    return firstRun(pools.maintenance, config, { local, link, repeat });
+    return firstRun(pools.maintenance, config, { local: ownsDatabase, link, repeat });
   });
   grants.recover();
   await learning?.refresh();

@@ -55,6 +55,8 @@ export interface StoreOptions {
   /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
   databaseListenUrl: string | undefined;
   dataDir: string;
+  /** Whether connections prepare the statements of requests. False where a pooler may be between: it may not allow it. */
+  prepares: boolean;
   /** Whether to bring the schema up to date; if not, `open` waits until another process has done it. */
   migrates: boolean;
   databaseConnections: number;
@@ -62,7 +64,7 @@ export interface StoreOptions {
 
 /** Creates the store without touching the database. @param signal aborts `open` */
 export function createStore(options: StoreOptions, log: Log, signal: AbortSignal): Store {
-  const { databaseUrl, databaseListenUrl, dataDir, migrates, databaseConnections: max } = options;
+  const { databaseUrl, databaseListenUrl, dataDir, prepares, migrates, databaseConnections: max } = options;
   const stack = new AsyncDisposableStack();
   const requests = createGate();
   const maintenance = createGate();
@@ -90,10 +92,9 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
     async open(prepare) {
       const url = await urlOfDatabase();
       signal.throwIfAborted();
-      // A database of the operator may be behind a pooler.
-      const options = { ...REQUEST_TIMEOUTS, max, prepares: !databaseUrl, onAvailability: reachable.set };
+      const ofRequests = { ...REQUEST_TIMEOUTS, max, prepares, onAvailability: reachable.set };
       const pools = {
-        requests: stack.adopt(openPool(url, options), (pool) => pool.end()),
+        requests: stack.adopt(openPool(url, ofRequests), (pool) => pool.end()),
         maintenance: stack.adopt(openPool(url, { max }), (pool) => pool.end()),
       };
       const repeat: Repeat = (run) => whenAvailable(run, { url, log, signal });

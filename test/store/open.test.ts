@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "vitest";
 import { createStore } from "../../src/store/open.ts";
 import { frequent, type Pool } from "../../src/store/pool.ts";
 import { createLog } from "../../src/telemetry/log.ts";
-import { copyCluster } from "../helpers/cluster.ts";
 import { testDatabase } from "../helpers/database.ts";
 
 const FREQUENT = ["select $1::int + 1 as sum", "select $1::int + 2 as sum"] as const;
@@ -14,17 +10,13 @@ const FREQUENT = ["select $1::int + 1 as sum", "select $1::int + 2 as sum"] as c
 frequent(FREQUENT[0]);
 frequent(...FREQUENT);
 
-test("prepares frequent statements in the embedded database, and none where a pooler may be", async (t) => {
-  const dataDir = await mkdtemp(join(tmpdir(), "chorus-store-"));
-  t.onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
-  await chmod(dataDir, 0o711);
-  await copyCluster(dataDir);
-  const { url } = await testDatabase(t);
-  for (const databaseUrl of [undefined, url]) {
-    const rest = { dataDir, databaseListenUrl: undefined, migrates: true, databaseConnections: 1 };
-    await using store = createStore({ databaseUrl, ...rest }, createLog("silent"), new AbortController().signal);
+test("prepares frequent statements where no pooler can be between", async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const rest = { databaseUrl, dataDir: "", databaseListenUrl: undefined, migrates: true, databaseConnections: 1 };
+  for (const prepares of [true, false]) {
+    await using store = createStore({ ...rest, prepares }, createLog("silent"), new AbortController().signal);
     const prepared = await store.open(({ requests }) => preparedIn(requests));
-    assert.deepEqual(prepared, databaseUrl ? [] : FREQUENT.map((statement) => ({ statement, uses: 2n })));
+    assert.deepEqual(prepared, prepares ? FREQUENT.map((statement) => ({ statement, uses: 2n })) : []);
   }
 });
 
