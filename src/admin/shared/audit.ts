@@ -20,11 +20,6 @@ export function confinedTo(actor: Actor): string | undefined {
   return "workspaceId" in actor ? actor.workspaceId : undefined;
 }
 
-/** The person that an actor is; undefined for a token and the service. */
-export function personOf({ id }: Actor): string | undefined {
-  return id.startsWith("per_") ? id : undefined;
-}
-
 /** The person to whose own keys and their use an actor is confined; undefined: all of the workspace. */
 export function developerOf(actor: Actor): string | undefined {
   return actor.kind === "member" && actor.role === "developer" ? actor.id : undefined;
