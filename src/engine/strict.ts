@@ -111,7 +111,7 @@ async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEve
   throw new UpstreamError([]);
 }
 
-type Checked = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: string[] };
+type Checked = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: readonly string[] };
 
 function check(answer: string, validate: Validator): Checked {
   const text = repairJson(answer);

@@ -55,7 +55,7 @@ export interface StoreOptions {
   /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
   databaseListenUrl: string | undefined;
   dataDir: string;
-  /** Whether connections prepare the statements of requests. False where a pooler may be between: it may not allow it. */
+  /** Whether connections prepare the statements of requests: not where a pooler may be between, which may forbid it. */
   prepares: boolean;
   /** Whether to bring the schema up to date; if not, `open` waits until another process has done it. */
   migrates: boolean;

@@ -39,13 +39,34 @@ export function isIntegral(value: Decimal): boolean {
   return BigInt(value.digits.length) <= value.exponent || value.digits === "";
 }
 
-/** The nearest finite double, and whether the literal survives the conversion exactly. */
-export function toDouble(literal: string): { value: number; exact: boolean } {
-  const double = Number(literal);
-  // Up to 15 significant digits always survive. The exact check below takes 1 µs.
-  if (/^-?[\d.]{1,15}$/.test(literal)) return { value: double, exact: true };
-  const value = Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, double));
-  return { value, exact: compareDecimals(parseDecimal(literal), parseDecimal(String(value))) === 0 };
+/** Digits of a number of which multiples are counted. More would take long. */
+const MAX_DIGITS = 1_000;
+
+/** Whether a number is an integer times a positive one. One with more than 1,000 digits is not. */
+export function isMultiple(value: Decimal, of: Decimal): boolean {
+  if (value.digits === "") return true;
+  if (value.digits.length > MAX_DIGITS || of.digits.length > MAX_DIGITS) return false;
+  const shift = value.exponent - BigInt(value.digits.length) - (of.exponent - BigInt(of.digits.length));
+  const [own, base] = [BigInt(value.digits), BigInt(of.digits)];
+  if (shift >= 0n) return (own * powerOfTen(shift, base)) % base === 0n;
+  // A power of ten with more digits than the number has does not divide it.
+  return -shift <= BigInt(MAX_DIGITS) && own % (base * 10n ** -shift) === 0n;
+}
+
+/** 10 ** exponent, modulo `base`. */
+function powerOfTen(exponent: bigint, base: bigint): bigint {
+  let [result, square] = [1n, 10n % base];
+  for (let rest = exponent; rest > 0n; rest >>= 1n) {
+    if (rest & 1n) result = (result * square) % base;
+    square = (square * square) % base;
+  }
+  return result;
+}
+
+/** The value of a number node if a double surely has it exactly; undefined for any other node. Quick. */
+export function doubleOf(node: JsonNode): number | undefined {
+  // A double has 15 significant decimal digits.
+  return node.kind === "scalar" && /^-?[\d.]{1,15}$/.test(node.text) ? Number(node.text) : undefined;
 }
 
 function signOf({ negative, digits }: Decimal): number {

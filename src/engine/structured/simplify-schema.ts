@@ -2,7 +2,7 @@ import { Failure } from "../../contract/failure.ts";
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import { MAX_BYTES, MAX_LENGTH, parseSchema, tooLarge } from "./check-schema.ts";
 import { overlay, type Schema, union, withTypeOfValues } from "./merge-schemas.ts";
-import { memberStep } from "./path.ts";
+import { memberStep, nodeAt } from "./path.ts";
 
 /** Most references and levels within each other. It bounds the stack. */
 const MAX_DEPTH = 100;
@@ -118,25 +118,6 @@ class Simplifier {
 }
 
 const TRUE: JsonNode = { kind: "scalar", text: "true" };
-
-/** The node of a JSON pointer in a URI fragment (RFC 6901, section 6). */
-function nodeAt(root: JsonNode, pointer: string): JsonNode | undefined {
-  if (pointer !== "#" && !pointer.startsWith("#/")) return undefined;
-  const steps = pointer.split("/").slice(1);
-  return steps.reduce<JsonNode | undefined>((node, step) => {
-    const name = decoded(step);
-    if (!node || name === undefined) return undefined;
-    return node.kind === "array" ? node.items[/^\d+$/.test(name) ? Number(name) : -1] : member(node, name);
-  }, root);
-}
-
-function decoded(step: string): string | undefined {
-  try {
-    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return undefined;
-  }
-}
 
 /** The length of a node as compact JSON; any larger figure for one above `max`. */
 function lengthUpTo(max: number, node: JsonNode): number {

@@ -17,7 +17,7 @@ const ok = (schema: unknown, answer: unknown) =>
 const errors = (schema: unknown, answer: unknown) => {
   const verdict = judge(schema, answer);
   assert.equal(verdict.ok, false);
-  return verdict.ok ? [] : verdict.errors;
+  return verdict.ok ? [] : [...verdict.errors];
 };
 
 /** Schema and answer texts for one property `n`, written as given. */
