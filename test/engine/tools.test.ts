@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, test } from "vitest";
 import { Failure } from "../../src/contract/failure.ts";
 import { answer, type EngineEvent, type Question } from "../../src/engine/answer.ts";
-import { looseValidator } from "../../src/engine/structured/loose-schema.ts";
+import { LooseEffort, looseValidator } from "../../src/engine/structured/loose-schema.ts";
 import { createValidators } from "../../src/engine/structured/validate.ts";
 import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import { canonicalCalls, NO_CALL } from "../../src/engine/tools/canonical.ts";
@@ -78,7 +78,8 @@ describe("calls of tools", () => {
 
   test("are checked against keywords beyond the table, within a time", () => {
     const schema = (properties: object) => JSON.stringify({ type: "object", properties });
-    const isValid = (text: string, value: unknown) => looseValidator(text, validators)(JSON.stringify(value)).ok;
+    const isValid = (text: string, value: unknown) =>
+      looseValidator(text, validators)(JSON.stringify(value), new LooseEffort()).ok;
     const choice = schema({
       a: {
         anyOf: [
@@ -108,7 +109,7 @@ describe("calls of tools", () => {
     // After this text, JSON.parse reads the name `"` as a backslash (nodejs/node#63785).
     JSON.parse('{"h":[],"\\\\":0}');
     const check = looseValidator('{"type":"object","required":["\\""],"minProperties":2}', validators);
-    assert.deepEqual(check('{"h":1,"\\"":2}'), { ok: true, text: '{"h":1,"\\"":2}' });
+    assert.deepEqual(check('{"h":1,"\\"":2}', new LooseEffort()), { ok: true, text: '{"h":1,"\\"":2}' });
   });
 
   test("have a form that leaves order, defaults and the spelling of numbers out", () => {
@@ -279,7 +280,7 @@ test("no malformed call leaves, whatever the schemas and the vendors' replies", 
           const tool = list.find((each) => each.name === name) ?? assert.fail(`${name} is not declared`);
           const value: unknown = JSON.parse(text);
           assert.ok(typeof value === "object" && value !== null && !Array.isArray(value));
-          assert.deepEqual(looseValidator(tool.parameters, validators)(text), { ok: true, text });
+          assert.deepEqual(looseValidator(tool.parameters, validators)(text, new LooseEffort()), { ok: true, text });
         }
         if (typeof choice === "object") assert.ok(gone.every(({ name }) => name === choice.name));
         if (!parallel) assert.ok(gone.length <= 1);

@@ -1,5 +1,5 @@
 import type { Tools, WrittenCall } from "../../models/port/model.ts";
-import { looseValidator } from "../structured/loose-schema.ts";
+import { LooseEffort, looseValidator } from "../structured/loose-schema.ts";
 import { quoted } from "../structured/path.ts";
 import { repairJson } from "../structured/repair.ts";
 import type { Validators } from "../structured/validate.ts";
@@ -24,6 +24,7 @@ export function checkCalls(
   validators: Validators,
 ): CheckedCalls {
   if (calls.length === 0 && choice !== "auto" && choice !== "none") return { ok: false, errors: [demand(choice)] };
+  const effort = new LooseEffort();
   const checked = calls
     .slice(0, parallel ? calls.length : 1)
     .map(({ name, arguments: given }): { call: WrittenCall; repaired: boolean } | { errors: readonly string[] } => {
@@ -33,9 +34,9 @@ export function checkCalls(
       const text = given.trim() === "" ? "{}" : repairJson(given);
       if (text === undefined) return { errors: [`The arguments of ${name} are not one whole JSON object.`] };
       const validate = looseValidator(tool.parameters, validators);
-      const result = validate(text);
+      const result = validate(text, effort);
       if (result.ok) return { call: { name, arguments: result.text }, repaired: text !== given.trim() && given !== "" };
-      const repaired = validate(coerced(tool.parameters, text));
+      const repaired = effort.isSpent ? result : validate(coerced(tool.parameters, text), effort);
       if (repaired.ok) return { call: { name, arguments: repaired.text }, repaired: true };
       return { errors: result.errors.map((error) => `The arguments of ${name}: ${error}`) };
     });
