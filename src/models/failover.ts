@@ -94,7 +94,7 @@ async function* inTurn(
     let isHandedOver = false;
     try {
       for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
-        if (next.value.type === "end") demandText(next.value.reason);
+        if (next.value.type === "end") demandText(next.value.reason, call);
         yield next.value;
         if (next.value.type !== "text" && next.value.type !== "calls") continue;
         isHandedOver = true;
@@ -211,16 +211,16 @@ class WholeCompletion {
   constructor(model: Model, call: ModelCall) {
     this.model = model;
     this.#link = new LinkedAbort(call.signal);
-    this.#run(model.ask({ ...call, signal: this.#link.signal }));
+    this.#run(call);
   }
 
   /** A completion without text and calls counts as failed. */
-  #run(pieces: Pieces): void {
+  #run(call: ModelCall): void {
     const all: Piece[] = [];
     let hasText = false;
-    const reading = forEach(pieces, (piece) => {
+    const reading = forEach(this.model.ask({ ...call, signal: this.#link.signal }), (piece) => {
       if (piece.type === "text" || piece.type === "calls") hasText = true;
-      else if (piece.type === "end" && !hasText) demandText(piece.reason);
+      else if (piece.type === "end" && !hasText) demandText(piece.reason, call);
       all.push(piece);
       return undefined;
     });
@@ -286,8 +286,10 @@ function hurried(call: ModelCall): ModelCall {
   return { ...call, silenceMs: Math.min(call.silenceMs ?? Number.POSITIVE_INFINITY, halfOfTheRest(call)) };
 }
 
-function demandText(reason: EndReason): never {
+/** @throws ModelError unless a stop sequence may have ended the completion before its first text */
+function demandText(reason: EndReason, { stops = [] }: ModelCall): void {
   if (reason === "content_filter") throw refused();
+  if (reason === "stop" && stops.length > 0) return;
   throw new ModelError("The completion has no text.", { retryable: false });
 }
 

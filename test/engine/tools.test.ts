@@ -76,6 +76,14 @@ describe("calls of tools", () => {
     assert.equal(checkCalls([{ name: "other", arguments: "{}" }], tools(), validators).ok, false);
   });
 
+  test("have one object of arguments each", () => {
+    const given = (text: string) => checkCalls([weather(text)], tools(), validators);
+    const checked = { ok: true, calls: [weather('{"city":"a"}')], repaired: true };
+    for (const text of ['{}{"city":"a"}', '{"city":"a"}{"city":"a"}', '{"city":"a"}\n{}'])
+      assert.deepEqual(given(text), checked);
+    assert.equal(given('{"city":"a"}{"city":"b"}').ok, false);
+  });
+
   test("are checked against keywords beyond the table, within a time", () => {
     const schema = (properties: object) => JSON.stringify({ type: "object", properties });
     const isValid = (text: string, value: unknown) =>
@@ -119,6 +127,8 @@ describe("calls of tools", () => {
     assert.notEqual(form(one), form(two));
     assert.equal(form(), NO_CALL);
     assert.equal(form(weather('{"days":1}')), undefined);
+    const huge = { ...tools(), list: [{ ...WEATHER, parameters: '{"type":"object"}' }] };
+    assert.equal(canonicalCalls([weather('{"a":1e400}')], huge, validators), 'get_weather {"a":1e400}');
   });
 
   test("of two fast models that agree are the answer; else those of a stronger one", async () => {

@@ -121,10 +121,14 @@ describe("one answer", () => {
     ]) {
       assert.equal(got, "a STOPx STO");
     }
-    // An answer can be empty.
-    openai.always({ text: "STOP at once" });
-    const empty = await ask({ prompt: "a", stop_sequences: ["STOP"] });
-    assert.deepEqual([empty.answer, empty.usage.output_tokens, empty.finish_reason], ["", 0, "stop"]);
+    // An answer can be empty, also where the vendor has taken the stop sequence out.
+    for (const text of ["STOP at once", ""]) {
+      openai.always({ text });
+      const empty = await ask({ prompt: "a", stop_sequences: ["STOP"] });
+      assert.deepEqual([empty.answer, empty.usage.output_tokens, empty.finish_reason], ["", 0, "stop"]);
+      const { text: streamed, last } = await stream({ prompt: "a", stop_sequences: ["STOP"] });
+      assert.deepEqual([streamed, last.data.finish_reason], ["", "stop"]);
+    }
   });
 
   test("ends the vendor's call when a stop sequence or max_tokens is reached", async ({

@@ -145,6 +145,15 @@ test("treats a completion without text as a failure", async () => {
   }
 });
 
+test("takes a completion that a stop sequence ended before its first text", async () => {
+  for (const streamed of BOTH) {
+    const two = answering("two");
+    assert.deepEqual(await read([ending(end()), two], streamed, { stops: ["x"] }), [end()]);
+    assert.equal(two.calls.length, 0);
+    await assert.rejects(read([ending(end("length"))], streamed, { stops: ["x"] }), UpstreamError);
+  }
+});
+
 test("asks the next model when a safety filter left no text", async () => {
   for (const streamed of BOTH) {
     const filtered = () => ending(end("content_filter"));

@@ -34,7 +34,7 @@ function shuffled(drafts: readonly Draft[], seed: string): string[] {
   const random = randomNumbers(seed);
   const order = drafts.map((draft) => ({ draft, key: random() })).sort((a, b) => a.key - b.key);
   return order.map(({ draft: { text } }, i) =>
-    untrusted(`draft ${i + 1}`, text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text),
+    untrusted(`draft ${i + 1}`, text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH).toWellFormed()}…` : text),
   );
 }
 

@@ -132,7 +132,7 @@ function readAnalysis(text: string): Analysis | undefined {
     (Array.isArray(value) ? value : [])
       .filter((each): each is string => typeof each === "string")
       .slice(0, MAX.sentences)
-      .map((each) => each.slice(0, MAX.characters));
+      .map((each) => each.slice(0, MAX.characters).toWellFormed());
   const analysis = {
     consensus: list(members.consensus),
     contradictions: list(members.contradictions),

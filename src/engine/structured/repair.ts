@@ -15,6 +15,11 @@ export function repairJson(answer: string): string | undefined {
   return read(answer).text;
 }
 
+/** As `repairJson`, for the arguments of a call. @returns undefined for objects that differ: none of them counts */
+export function repairArguments(text: string): string | undefined {
+  return read(text, false).text;
+}
+
 /**
  * The JSON object of an answer with shape `extract`.
  * @returns `structured`: the object as compact JSON with its literals unchanged; if there is none, `error` gives the
@@ -40,6 +45,7 @@ const REASONS = {
   scalar: "The answer is a single JSON value, not an object.",
   invalid: "The JSON in the answer is not valid.",
   cutOff: "The JSON in the answer is cut off, or not valid.",
+  several: "The answer holds several JSON objects.",
 };
 
 type Reading = { text: string; reason?: never } | { text?: undefined; reason: string };
@@ -47,7 +53,8 @@ type Reading = { text: string; reason?: never } | { text?: undefined; reason: st
 /** The probable start of an object or of a list of objects; excludes sets and formulas in prose. */
 const START = /\{(?=\s*(?:$|["'}]|[A-Za-z_$][\w$]*\s*(?::|$)|\/(?:[/*]|$)))|(?<!\\)\[(?=\s*(?:\{|$))/g;
 
-function read(answer: string): Reading {
+/** @param lastCounts whether the last of several objects counts; if not, there is no result */
+function read(answer: string, lastCounts = true): Reading {
   // trim() also removes a byte order mark.
   const trimmed = answer.trim();
   if (isJson(trimmed)) return { text: trimmed };
@@ -59,6 +66,8 @@ function read(answer: string): Reading {
     if (!span) return { reason: REASONS.cutOff };
     end = span.end;
     if (span.json === "{}" && reading.text !== undefined) continue;
+    const { text = span.json } = reading;
+    if (!lastCounts && text !== span.json && text !== "{}") return { reason: REASONS.several };
     if (!isJson(span.json)) reading = { reason: REASONS.invalid };
     else reading = span.json.startsWith("{") ? { text: span.json } : { reason: REASONS.list };
   }

@@ -50,6 +50,7 @@ function canonical(node: JsonNode, schema?: JsonNode): string {
 function canonicalScalar(text: string): string {
   const value: unknown = JSON.parse(text);
   if (typeof value !== "number") return JSON.stringify(value);
-  // Digits that a double does not have stay.
-  return Number.isInteger(value) && !Number.isSafeInteger(value) ? text : String(value);
+  // Digits that a double does not have stay, and numbers beyond all doubles.
+  const isDouble = Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
+  return isDouble ? String(value) : text;
 }

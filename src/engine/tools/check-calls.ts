@@ -1,7 +1,7 @@
 import type { Tools, WrittenCall } from "../../models/port/model.ts";
 import { LooseEffort, looseValidator } from "../structured/loose-schema.ts";
 import { quoted } from "../structured/path.ts";
-import { repairJson } from "../structured/repair.ts";
+import { repairArguments } from "../structured/repair.ts";
 import type { Validators } from "../structured/validate.ts";
 import { coerceTypes } from "./coerce.ts";
 
@@ -31,7 +31,7 @@ export function checkCalls(
       if (typeof choice === "object" && name !== choice.name) return { errors: [demand(choice)] };
       const tool = list.find((each) => each.name === name);
       if (!tool) return { errors: [`There is no tool ${quoted(name)}.`] };
-      const text = given.trim() === "" ? "{}" : repairJson(given);
+      const text = given.trim() === "" ? "{}" : repairArguments(given);
       if (text === undefined) return { errors: [`The arguments of ${name} are not one whole JSON object.`] };
       const validate = looseValidator(tool.parameters, validators);
       const result = validate(text, effort);

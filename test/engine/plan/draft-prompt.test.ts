@@ -62,4 +62,7 @@ test("keeps images and cuts a long draft", () => {
   assert.match(lastText(judged), /^Above is the request/);
   assert.deepEqual(judged.messages.at(-1)?.images, images);
   assert.ok(lastText(judgePrompt(PROMPT, drafts("y".repeat(100_000)), "g")).length < 20_000);
+  // Never in the middle of a character.
+  for (const draft of ["😀", "y😀"])
+    assert.ok(lastText(judgePrompt(PROMPT, drafts(draft.padEnd(30_000, "😀")), "g")).isWellFormed());
 });
