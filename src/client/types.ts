@@ -55,6 +55,8 @@ export interface Attachment {
   readonly media_type: string;
   /** The content in base64. */
   readonly data: string;
+  /** Index of the message that it belongs to: of the user, or a result of a tool. Default: the user's last one. */
+  readonly message?: number | undefined;
 }
 
 /** Either a prompt or a conversation. */

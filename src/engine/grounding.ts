@@ -11,31 +11,36 @@ import type { ReportedStep } from "./trace.ts";
 
 /** Untrusted content that belongs to the request: files or search results, and images. */
 interface Material {
-  texts: ReadonlyArray<{ name: string; text: string }>;
-  images?: NonNullable<Message["images"]>;
+  texts: ReadonlyArray<{ name: string; text: string; at?: number | undefined }>;
+  images?: ReadonlyArray<NonNullable<Message["images"]>[number] & { at?: number | undefined }>;
 }
 
 /**
- * Inserts material before the user's last message, marked as data. Models answer best when the question follows its
- * material.
+ * Inserts material at the beginning of the messages that it belongs to, marked as data. Models answer best when the
+ * question follows its material. `at` is the index of the message; undefined: the user's last one.
  */
 export function ground(conversation: Conversation, { texts, images = [] }: Material): Conversation {
   if (texts.length === 0 && images.length === 0) return conversation;
   const messages = [...conversation.messages];
-  // Results of tools are in messages of the user, too.
-  let at = messages.findLastIndex(({ role, results }) => role === "user" && !results);
-  if (at < 0) {
-    at = 0;
-    messages.unshift({ role: "user", text: "" });
+  const places = new Set([...texts, ...images].map(({ at }) => at));
+  for (const place of places) if (place !== undefined) messages[place] = withMaterial(messages[place], place);
+  if (places.has(undefined)) {
+    // Results of tools are in messages of the user, too.
+    const last = messages.findLastIndex(({ role, results }) => role === "user" && !results);
+    if (last < 0) messages.unshift(withMaterial(undefined, undefined));
+    else messages[last] = withMaterial(messages[last], undefined);
   }
-  const last: Message = messages[at] ?? { role: "user", text: "" };
-  const blocks = texts.map(({ name, text }) => untrusted(name, text));
-  messages[at] = {
-    ...last,
-    text: [...blocks, last.text].filter((text) => text !== "").join("\n\n"),
-    ...(images.length === 0 ? {} : { images: [...(last.images ?? []), ...images] }),
-  };
   return { ...conversation, messages };
+
+  function withMaterial(message: Message = { role: "user", text: "" }, place: number | undefined): Message {
+    const blocks = texts.filter(({ at }) => at === place).map(({ name, text }) => untrusted(name, text));
+    const own = images.filter(({ at }) => at === place).map(({ at: _, ...image }) => image);
+    return {
+      ...message,
+      text: [...blocks, message.text].filter((text) => text !== "").join("\n\n"),
+      ...(own.length === 0 ? {} : { images: [...(message.images ?? []), ...own] }),
+    };
+  }
 }
 
 /** Number of the search step; the steps of the plan start at 1. */

@@ -1,5 +1,4 @@
 import {
-  type Attachment,
   Effort,
   EffortSchema,
   type GenerateRequest,
@@ -12,6 +11,7 @@ import { Failure, invalid } from "../contract/failure.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { checkTags, checkUser, type Tags } from "../contract/subjects.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
+import type { Attachment } from "../engine/attachments/attachment.ts";
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import { checkSchema, type SchemaRules } from "../engine/structured/check-schema.ts";
@@ -107,8 +107,12 @@ export function checkRequest(request: GenerateRequest, { streamed, isForeign }: 
     });
   }
   if (schema !== undefined) checkSchema(schema, isForeign ? FOREIGN_SCHEMA : undefined);
+  const { places, ...read } = conversation(request);
+  const attachments = request.attachments.map(({ name, mediaType, data, message }) => {
+    return { name, mediaType, data, at: message === undefined ? undefined : places[message] };
+  });
   return {
-    conversation: conversation(request),
+    conversation: read,
     promptField: request.prompt === "" ? "messages" : "prompt",
     shape,
     schema,
@@ -118,7 +122,7 @@ export function checkRequest(request: GenerateRequest, { streamed, isForeign }: 
     temperature: request.temperature,
     maxTokens: request.maxTokens,
     stops: request.stopSequences,
-    attachments: request.attachments,
+    attachments,
     webSearch: request.webSearch ?? false,
     trace: request.intelligenceTrace ?? false,
     user: request.user,
@@ -145,6 +149,11 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
       );
     }
     if (file.data.length === 0) throw invalid(`attachments[${i}].data`, `attachments[${i}].data must not be empty.`);
+    const { role } = messages[file.message ?? -1] ?? {};
+    if (file.message !== undefined && role !== Role.USER && role !== Role.TOOL) {
+      const field = `attachments[${i}].message`;
+      throw invalid(field, `${field} must be the index of a message with the role "user" or "tool". Or leave it out.`);
+    }
   }
   readEnum("effort", EffortSchema, request.effort);
   readEnum("output_shape", OutputShapeSchema, request.outputShape);
@@ -214,13 +223,20 @@ function schemaOf({ responseFormat }: GenerateRequest): string | undefined {
   return responseFormat?.format.case === "jsonSchema" ? responseFormat.format.value.schema : undefined;
 }
 
-function conversation(request: GenerateRequest): Conversation {
+/** Of a result that is a file alone. */
+const FILE_RESULT = "The result is the file that follows.";
+
+/** @returns also `places`: of each message of the request, the index of what it is in the conversation */
+function conversation(request: GenerateRequest): Conversation & { places: readonly number[] } {
   const system = [request.system];
   const messages: Message[] = request.prompt === "" ? [] : [{ role: "user", text: request.prompt }];
   const names = new CallNames();
+  const places: number[] = [];
+  const withFiles = new Set(request.attachments.map(({ message }) => message));
   let results: ToolResult[] = [];
-  for (const message of request.messages) {
-    const { role, content: text } = message;
+  for (const [i, message] of request.messages.entries()) {
+    const { role, content } = message;
+    const text = role === Role.TOOL && content === "" && withFiles.has(i) ? FILE_RESULT : content;
     if (role === Role.SYSTEM) system.push(text);
     else if (role === Role.TOOL) results.push({ ...names.of(message.toolCallId), text });
     else if (role === Role.USER) messages.push({ role: "user", text });
@@ -230,8 +246,9 @@ function conversation(request: GenerateRequest): Conversation {
       // The results come before the next message, because each call has one.
       messages.push({ role: "assistant", text, calls: names.begin(message) }, { role: "user", text: "", results });
     }
+    places.push(messages.length - 1);
   }
-  return { system, messages, continues: request.continueLastMessage ?? false };
+  return { system, messages, continues: request.continueLastMessage ?? false, places };
 }
 
 function checkLength(field: string, text: string, max: number): void {

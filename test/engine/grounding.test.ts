@@ -54,6 +54,17 @@ test("puts each file, marked, before the user's last text", () => {
   assert.equal(ASKED.messages[2]?.text, "How high is it?");
 });
 
+test("puts what belongs to a message before the text of that message", () => {
+  const image = (at: number | undefined) => ({ mediaType: "image/png", data: new Uint8Array([1]), at });
+  const texts = [{ name: "a.txt", text: "first file", at: 0 }];
+  const { messages } = ground(ASKED, { texts, images: [image(undefined), image(0), image(0)] });
+  assert.match(messages[0]?.text ?? "", /first file\n.*ends ---\n\n/s);
+  assert.ok(messages[0]?.text.endsWith(ASKED.messages[0]?.text ?? "-"));
+  const { at: _, ...plain } = image(0);
+  assert.deepEqual([messages[0]?.images, messages[2]?.images], [[plain, plain], [plain]]);
+  assert.equal(messages[2]?.text, ASKED.messages[2]?.text);
+});
+
 test("changes nothing without files, and adds a user's message when there is none", () => {
   assert.equal(ground(ASKED, { texts: [] }), ASKED);
   const only: Conversation = { system: [], messages: [{ role: "assistant", text: "So" }], continues: true };

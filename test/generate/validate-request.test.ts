@@ -101,6 +101,11 @@ describe("validates requests", () => {
       /must be one of/,
     );
     await refuses({ prompt: "a", attachments: [{ ...file, data: "" }] }, "attachments[0].data", /empty/);
+    const messages = [turn("user"), turn("assistant"), turn("user")];
+    await takes({ messages, attachments: [{ ...file, message: 0 }, file] }, ["/v1/generate"]);
+    for (const message of [-1, 1, 3])
+      await refuses({ messages, attachments: [{ ...file, message }] }, "attachments[0].message", /the role "user"/);
+    await refuses({ prompt: "a", attachments: [{ ...file, message: 0 }] }, "attachments[0].message", /leave it out/);
     await refuses(
       { prompt: "a", attachments: [{ ...file, name: "x".repeat(256) }] },
       "attachments[0].name",

@@ -186,6 +186,14 @@ export declare type Attachment = Message$1<"chorus.v1.Attachment"> & {
    * @generated from field: bytes data = 3;
    */
   data: Uint8Array;
+
+  /**
+   * Which of `messages` the file belongs to, counted from 0: one of the user or a result of a tool. Default: the user's
+   * last message.
+   *
+   * @generated from field: optional int32 message = 4;
+   */
+  message?: number | undefined;
 };
 
 /**

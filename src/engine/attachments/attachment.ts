@@ -7,6 +7,8 @@ export interface Attachment {
   /** One of the types that the contract lists, case-insensitive. */
   mediaType: string;
   data: Uint8Array;
+  /** Index of the message of the conversation that it belongs to; undefined: the user's last one. */
+  at?: number | undefined;
 }
 
 /** A part of a file that was left out or has no text. */

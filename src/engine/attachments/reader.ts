@@ -20,6 +20,8 @@ export interface Budget {
 
 interface ReadText {
   name: string;
+  /** As in `Attachment`; so in `ReadImage`. */
+  at: number | undefined;
   /** Empty if the file has no text. */
   text: string;
   /** Tokens of `text`. */
@@ -28,6 +30,7 @@ interface ReadText {
 
 interface ReadImage {
   name: string;
+  at: number | undefined;
   mediaType: string;
   /** The caller's bytes, unchanged. */
   data: Uint8Array;
@@ -103,7 +106,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
       const transfer = job.files.map(({ data }) => data.buffer);
       const { texts, notices } = await pool.run({ job, transfer, bytes, weight, signal, owner: budget.owner });
       return {
-        texts: texts.map(({ index, ...read }) => ({ name: files[index]?.name ?? "", ...read })),
+        texts: texts.map(({ index, ...read }) => ({ name: files[index]?.name ?? "", at: files[index]?.at, ...read })),
         images,
         notices,
       };
@@ -121,7 +124,7 @@ async function readImage(file: Attachment, mediaType: string, index: number): Pr
   try {
     const size = imageSize(mediaType, file.data);
     if (!size) throw await mismatch(mediaType, file.data);
-    return { name: file.name, mediaType, data: file.data, tokens: imageTokens(size) };
+    return { name: file.name, at: file.at, mediaType, data: file.data, tokens: imageTokens(size) };
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     throw fileFailure(index, error.part, error.message);

@@ -50,6 +50,7 @@ class Reader {
   /** Adds a message. The results of calls in it become messages of their own. @param path of the message */
   add(path: string, role: MessageRole, content: readonly MessageBlock[]): void {
     const { texts, toolCalls } = this.#continued(role);
+    const files: Attachment[] = [];
     let hasResults = false;
     for (const [j, { block }] of content.entries()) {
       const at = `${path}.content[${j}]`;
@@ -64,11 +65,13 @@ class Reader {
         this.#addResult(block.value, at);
         hasResults = true;
       } else {
-        const text = this.#read(block, at);
+        const text = this.#read(block, at, files);
         if (text !== "") texts.push(text);
       }
     }
-    if (hasResults && texts.length === 0) return;
+    const isOwn = !hasResults || texts.length > 0;
+    for (const file of files) file.message = this.messages.length - (isOwn ? 0 : 1);
+    if (!isOwn) return;
     this.names.push([`messages[${this.messages.length}]`, path]);
     this.messages.push(create(MessageSchema, { role: ROLES[role], content: texts.join("\n"), toolCalls }));
   }
@@ -85,6 +88,7 @@ class Reader {
   }
 
   #addResult({ toolUseId, content, isError }: MessageBlock_ToolResult, at: string): void {
+    const files: Attachment[] = [];
     const texts = content.map(({ block }, i) => {
       if (block.case === undefined) return "";
       const inner = `${at}.content[${i}]`;
@@ -93,8 +97,9 @@ class Reader {
           `${inner}.type`,
           `${inner}.type must be "text", "image", "document", "search_result" or "tool_reference".`,
         );
-      return this.#read(block, inner);
+      return this.#read(block, inner, files);
     });
+    for (const file of files) file.message = this.messages.length;
     const text = texts.filter((each) => each !== "").join("\n");
     const field = `messages[${this.messages.length}]`;
     this.names.push([field, at], [`${field}.tool_call_id`, `${at}.tool_use_id`]);
@@ -102,8 +107,8 @@ class Reader {
     this.messages.push(create(MessageSchema, { role: Role.TOOL, content: result, toolCallId: toolUseId }));
   }
 
-  /** Reads a block. @returns what is text of it */
-  #read(block: Block, at: string): string {
+  /** Reads a block. @param files of its message, to which a file of the block is added. @returns what is text of it */
+  #read(block: Block, at: string, files: Attachment[]): string {
     switch (block.case) {
       case "text":
         return block.value.text;
@@ -119,21 +124,23 @@ class Reader {
       case "image":
         if (block.value.source?.source.case !== "base64")
           throw invalid(`${at}.source.type`, `${at}.source.type must be "base64".`);
-        this.#attach(block.value.source, "", at);
+        files.push(this.#attach(block.value.source, "", at));
         return "";
       case "document":
-        this.#attach(block.value.source, block.value.title, at);
+        files.push(this.#attach(block.value.source, block.value.title, at));
         return block.value.context;
       default:
         return "";
     }
   }
 
-  #attach(source: MessageSource | undefined, name: string, at: string): void {
+  #attach(source: MessageSource | undefined, name: string, at: string): Attachment {
     const field = `attachments[${this.attachments.length}]`;
     this.names.push([field, at], [`${field}.name`, `${at}.title`], [`${field}.data`, `${at}.source.data`]);
     this.names.push([`${field}.media_type`, `${at}.source.media_type`]);
-    this.attachments.push(create(AttachmentSchema, { name, ...bytesOf(source, `${at}.source`) }));
+    const file = create(AttachmentSchema, { name, ...bytesOf(source, `${at}.source`) });
+    this.attachments.push(file);
+    return file;
   }
 }
 

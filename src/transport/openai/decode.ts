@@ -53,7 +53,7 @@ export function decodeChat(bytes: Uint8Array): { request: GenerateRequest; terms
   const body = decodeForeign(CreateChatCompletionRequestSchema, text, parseBody(text), members.add);
   checkParameters(body, members);
   const files = new Files();
-  const messages = body.messages.map((message, i) => readMessage(message, `messages[${i}]`, files, members));
+  const messages = body.messages.map((message, i) => readMessage(message, i, files, members));
   const tools = readTools(body, members);
   const format = formatOf(body.responseFormat);
   const request = create(GenerateRequestSchema, {
@@ -112,10 +112,11 @@ function namesOf({ maxTokens, safetyIdentifier, webSearchOptions }: CreateChatCo
 
 function readMessage(
   { role, content, toolCalls, toolCallId }: ChatMessage,
-  path: string,
+  index: number,
   files: Files,
   members: Members,
 ): Message {
+  const path = `messages[${index}]`;
   const texts: string[] = [];
   for (const [j, { part }] of content.entries()) {
     const at = `${path}.content[${j}]`;
@@ -124,11 +125,11 @@ function readMessage(
     else if (role !== ChatRole.USER) throw invalid(at, `${at} must be text: only the role "user" may send files.`);
     else if (part.case === "file") {
       const { fileData = "", filename } = part.value.file ?? {};
-      files.add(at, { data: "file.file_data", name: "file.filename" }, fileData, filename);
+      files.add(index, at, { data: "file.file_data", name: "file.filename" }, fileData, filename);
     } else {
       const { url = "", detail = "" } = part.value?.imageUrl ?? {};
       if (detail !== "" && detail !== "auto") members.noEffect(`${at}.image_url.detail`);
-      files.add(at, { data: "image_url.url", name: "image_url.url" }, url);
+      files.add(index, at, { data: "image_url.url", name: "image_url.url" }, url);
     }
   }
   const calls = toolCalls.map((call, j) => readCall(call, `${path}.tool_calls[${j}]`));

@@ -10,13 +10,14 @@ export class Files {
 
   /**
    * Adds a file from a `data:` URL in base64 (RFC 2397).
+   * @param message index of its message in the request
    * @param path of the part of a message
    * @param members names of the members of the part that have the URL and the name
    * @throws Failure invalid_request naming the parameter
    */
-  add(path: string, members: { readonly data: string; readonly name: string }, url: string, name = ""): void {
+  add(message: number, path: string, members: { data: string; name: string }, url: string, name = ""): void {
     const [data, field] = [`${path}.${members.data}`, `attachments[${this.attachments.length}]`];
-    this.attachments.push(create(AttachmentSchema, { name, ...read(data, url) }));
+    this.attachments.push(create(AttachmentSchema, { name, message, ...read(data, url) }));
     this.names.push([field, path], [`${field}.name`, `${path}.${members.name}`]);
     this.names.push([`${field}.data`, data], [`${field}.media_type`, data]);
   }

@@ -118,7 +118,7 @@ export class InputReader {
     this.#open = [];
   }
 
-  /** The texts of the parts; files become attachments. */
+  /** The texts of the parts of the next message; files become its attachments. */
   #textOf(parts: readonly ResponseInputPart[], path: string, takesFiles: boolean): string {
     const texts: string[] = [];
     for (const [j, { part }] of parts.entries()) {
@@ -127,11 +127,17 @@ export class InputReader {
       else if (part.case !== "inputImage" && part.case !== "inputFile") texts.push(part.value?.text ?? "");
       else if (!takesFiles) throw invalid(at, `${at} must be text: only the role "user" may send files.`);
       else if (part.case === "inputFile")
-        this.files.add(at, { data: "file_data", name: "filename" }, part.value.fileData, part.value.filename);
+        this.files.add(
+          this.messages.length,
+          at,
+          { data: "file_data", name: "filename" },
+          part.value.fileData,
+          part.value.filename,
+        );
       else {
         const { imageUrl, detail } = part.value;
         if (detail !== "" && detail !== "auto") this.#members.noEffect(`${at}.detail`);
-        this.files.add(at, { data: "image_url", name: "image_url" }, imageUrl);
+        this.files.add(this.messages.length, at, { data: "image_url", name: "image_url" }, imageUrl);
       }
     }
     return texts.join("\n");

@@ -71,14 +71,14 @@ describe("reading of attachments", () => {
     const data = png(300, 200);
     const { texts, images, notices } = await read([
       file("text/plain", "hello world", "a.txt"),
-      file("image/png", data, "b.png"),
-      file("text/plain", "", "c.txt"),
+      { ...file("image/png", data, "b.png"), at: 3 },
+      { ...file("text/plain", "", "c.txt"), at: 1 },
     ]);
     assert.deepEqual(texts, [
-      { name: "a.txt", text: "hello world", tokens: 2 },
-      { name: "c.txt", text: "", tokens: 0 },
+      { name: "a.txt", at: undefined, text: "hello world", tokens: 2 },
+      { name: "c.txt", at: 1, text: "", tokens: 0 },
     ]);
-    assert.deepEqual(images, [{ name: "b.png", mediaType: "image/png", data, tokens: 80 }]);
+    assert.deepEqual(images, [{ name: "b.png", at: 3, mediaType: "image/png", data, tokens: 80 }]);
     assert.equal(images[0]?.data, data);
     assert.deepEqual(
       notices.map(({ code, field }) => [code, field]),

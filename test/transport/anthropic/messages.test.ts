@@ -203,6 +203,47 @@ describe("an answer in one piece", () => {
       assert.ok(sent.includes(part), part);
   });
 
+  test("has the files of results beside their results", async ({ service, vendor }) => {
+    const page = (text: string) => ({
+      type: "document",
+      source: { type: "text", media_type: "text/plain", data: text },
+    });
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } };
+    const call = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "open", input: {} }] });
+    const result = (id: string, ...content: object[]) => ({ type: "tool_result", tool_use_id: id, content });
+    const { status, json } = await ask(service, {
+      tools: [{ name: "open", input_schema: { type: "object" } }],
+      messages: [
+        { role: "user", content: "ASK-1" },
+        call("a"),
+        { role: "user", content: [result("a", page("PAGE-1"))] },
+        call("b"),
+        { role: "user", content: [result("b", image), { type: "text", text: "ASK-2" }, page("PAGE-2")] },
+        call("c"),
+        { role: "user", content: [result("c", { type: "text", text: "SAY-3" }), page("PAGE-3")] },
+      ],
+    });
+    assert.equal(status, 200, JSON.stringify(json));
+    const { messages } = JSON.parse(vendor.calls[0]?.body ?? "");
+    const marks = /(?:ASK|PAGE|SAY)-\d|The result is the file|image\/png/g;
+    const told = messages.map((message: { role: string }) => [
+      message.role,
+      ...(JSON.stringify(message).match(marks) ?? []),
+    ]);
+    assert.deepEqual(told.slice(messages[0].role === "system" ? 1 : 0), [
+      ["user", "ASK-1"],
+      ["assistant"],
+      ["tool", "The result is the file"],
+      ["user", "PAGE-1"],
+      ["assistant"],
+      ["tool", "The result is the file"],
+      ["user", "image/png", "PAGE-2", "ASK-2"],
+      ["assistant"],
+      ["tool", "SAY-3"],
+      ["user", "PAGE-3"],
+    ]);
+  });
+
   test("takes more than 40 messages, in a large body too", async ({ service, vendor }) => {
     const turns = Array.from({ length: 30 }, () => [HELLO[0], { role: "assistant", content: "Hi" }]).flat();
     for (const content of ["The end", LONG]) {

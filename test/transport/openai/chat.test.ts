@@ -182,6 +182,28 @@ describe("an answer in one piece", () => {
     assert.ok(sent.includes("The code is 4711.") && sent.includes("code.txt") && sent.includes(image));
   });
 
+  test("has the files of each message in that message", async ({ service, vendor }) => {
+    const file = (text: string) => ({
+      type: "file",
+      file: { filename: "page.txt", file_data: `data:text/plain;base64,${Buffer.from(text).toString("base64")}` },
+    });
+    const { status, json } = await ask(service, {
+      messages: [
+        { role: "user", content: [file("PAGE-1"), { type: "text", text: "ASK-1" }] },
+        { role: "assistant", content: "SAY-1" },
+        { role: "user", content: [{ type: "text", text: "ASK-2" }, file("PAGE-2")] },
+        { role: "assistant", content: "SAY-2" },
+        { role: "user", content: "ASK-3" },
+      ],
+    });
+    assert.equal(status, 200, JSON.stringify(json));
+    const { messages } = JSON.parse(vendor.calls[0]?.body ?? "");
+    const words = messages
+      .map((message: object) => JSON.stringify(message).match(/(?:ASK|PAGE|SAY)-\d/g))
+      .filter(Boolean);
+    assert.deepEqual(words, [["PAGE-1", "ASK-1"], ["SAY-1"], ["PAGE-2", "ASK-2"], ["SAY-2"], ["ASK-3"]]);
+  });
+
   test("is the same for a repeated idempotency key, on this path and on /v1/generate", async ({ service, vendor }) => {
     const key = { "idempotency-key": "chat-1" };
     const first = await ask(service, {}, key);

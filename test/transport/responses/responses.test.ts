@@ -311,6 +311,27 @@ describe("a response", () => {
     );
   });
 
+  test("has the images of outputs beside their outputs", async ({ service, vendor }) => {
+    const image = { type: "input_image", image_url: `data:image/png;base64,${PNG}` };
+    const { json, status } = await ask(service, {
+      input: [
+        { role: "user", content: [image, { type: "input_text", text: "Compare it with the screen." }] },
+        { type: "function_call", call_id: "c1", ...CALL },
+        { type: "function_call_output", call_id: "c1", output: [image, image] },
+      ],
+      tools: [TOOL],
+    });
+    assert.equal(status, 200, JSON.stringify(json));
+    const sent = vendor.calls[0]?.json.messages as Json[];
+    const told = sent.slice(-4).map((message) => [message.role, JSON.stringify(message).split("image/png").length - 1]);
+    assert.deepEqual(told, [
+      ["user", 1],
+      ["assistant", 0],
+      ["tool", 0],
+      ["user", 2],
+    ]);
+  });
+
   test("asks for custom tools, whose input is text, whole and streamed", async ({ service, vendor }) => {
     const format = { type: "grammar", syntax: "lark", definition: "start: /.+/" };
     const patch = { type: "custom", name: "patch", description: "Changes files.", format };
