@@ -1,7 +1,7 @@
 import { type JsonNode, member } from "../../contract/json.ts";
 import { compareDecimals, type Decimal, decimalOf, doubleOf, isMultiple } from "./decimal.ts";
 import { nodeAt, quoted } from "./path.ts";
-import { type Check, isNumber, keyOf, type Rule, shortened, stringOf, typeOf } from "./rules.ts";
+import { type Check, isNumber, keyOf, type Rule, shortened, stepsForAll, stringOf, typeOf } from "./rules.ts";
 
 /** Thrown for what is no schema of JSON Schema 2020-12. */
 export class NoSchema extends Error {}
@@ -116,27 +116,23 @@ const type: Keyword = (node, schema) => {
 
 const oneValue: Keyword = (node) => {
   const key = keyOf(node);
+  const expected = `must be ${shortened(node)}`;
   return (value, place, check) => {
-    if (keyWithin(value, check) !== key) check.fail(place, `must be ${shortened(node)}`);
+    if (keyWithin(value, check) !== key) check.fail(place, expected);
   };
 };
 
 const values: Keyword = (node) => {
   const keys = new Set(list(node).map(keyOf));
+  const expected = `must be one of ${shortened(node)}`;
   return (value, place, check) => {
-    if (!keys.has(keyWithin(value, check))) check.fail(place, `must be one of ${shortened(node)}`);
+    if (!keys.has(keyWithin(value, check))) check.fail(place, expected);
   };
 };
 
 function keyWithin(value: JsonNode, check: Check): string {
-  check.spend(sizeOf(value));
+  check.spend(stepsForAll(value));
   return keyOf(value);
-}
-
-function sizeOf(value: JsonNode): number {
-  if (value.kind === "scalar") return 1;
-  const parts = value.kind === "array" ? value.items : value.members.map(([, child]) => child);
-  return parts.reduce((sum, part) => sum + sizeOf(part), 1);
 }
 
 /** @param isWrong by the order of a number and the bound: -1, 0 or 1 */
@@ -144,12 +140,13 @@ function bound(sign: string, isWrong: (order: number) => boolean): Keyword {
   return (node) => {
     const limit = number(node);
     const double = doubleOf(node);
+    const expected = `must be ${sign} ${shortened(node)}`;
     return (value, place, check) => {
       if (value.kind !== "scalar" || !isNumber(value)) return;
       const own = doubleOf(value);
       const order =
         own !== undefined && double !== undefined ? Math.sign(own - double) : compareDecimals(number(value), limit);
-      if (isWrong(order)) check.fail(place, `must be ${sign} ${shortened(node)}`);
+      if (isWrong(order)) check.fail(place, expected);
     };
   };
 }
@@ -157,11 +154,10 @@ function bound(sign: string, isWrong: (order: number) => boolean): Keyword {
 const multipleOf: Keyword = (node) => {
   const base = number(node);
   if (base.digits === "" || base.negative) throw new NoSchema();
+  const expected = `must be multiple of ${shortened(node)}`;
   return (value, place, check) => {
     const own = decimalOf(value);
-    if (!own) return;
-    check.spend(own.digits.length);
-    if (!isMultiple(own, base)) check.fail(place, `must be multiple of ${shortened(node)}`);
+    if (own && !isMultiple(own, base)) check.fail(place, expected);
   };
 };
 
@@ -169,9 +165,10 @@ const multipleOf: Keyword = (node) => {
 function atLeast(what: string, size: (value: JsonNode) => number | undefined): Keyword {
   return (node) => {
     const least = count(node);
+    const expected = `must NOT have fewer than ${shortened(node)} ${what}`;
     return (value, place, check) => {
       const own = size(value);
-      if (own !== undefined && own < least) check.fail(place, `must NOT have fewer than ${shortened(node)} ${what}`);
+      if (own !== undefined && own < least) check.fail(place, expected);
     };
   };
 }
@@ -180,9 +177,10 @@ function atLeast(what: string, size: (value: JsonNode) => number | undefined): K
 function atMost(what: string, size: (value: JsonNode) => number | undefined): Keyword {
   return (node) => {
     const most = count(node);
+    const expected = `must NOT have more than ${shortened(node)} ${what}`;
     return (value, place, check) => {
       const own = size(value);
-      if (own !== undefined && own > most) check.fail(place, `must NOT have more than ${shortened(node)} ${what}`);
+      if (own !== undefined && own > most) check.fail(place, expected);
     };
   };
 }
@@ -201,9 +199,10 @@ const membersOf = (value: JsonNode) => (value.kind === "object" ? value.members.
 
 const pattern: Keyword = (node, _, reader) => {
   const expression = reader.pattern(text(node));
+  const expected = `must match pattern ${shortened(node)}`;
   return (value, place, check) => {
     const own = stringOf(value);
-    if (own !== undefined && !expression.test(own)) check.fail(place, `must match pattern ${shortened(node)}`);
+    if (own !== undefined && !expression.test(own)) check.fail(place, expected);
   };
 };
 
@@ -324,15 +323,15 @@ const allOf: Keyword = (node, _, reader) => {
 };
 
 const anyOf: Keyword = (node, _, reader) => {
-  const rules = schemas(node, reader);
+  const [first, ...others] = schemas(node, reader);
   return (value, place, check) => {
-    let nearest: readonly string[] = [];
-    for (const [i, rule] of rules.entries()) {
-      const errors = check.errorsOf(rule, value, place);
-      if (errors.length === 0) return;
-      if (i === 0 || errors.length < nearest.length) nearest = errors;
+    let nearest = check.apart(first, value, place);
+    for (const rule of others) {
+      if (nearest.length === 0) return;
+      const wrong = check.apart(rule, value, place);
+      if (wrong.length < nearest.length) nearest = wrong;
     }
-    check.fail(place, `must match a schema in anyOf; of the nearest one, ${nearest.join(", ")}`);
+    if (nearest.length > 0) check.fail(place, "must match a schema in anyOf", nearest);
   };
 };
 
@@ -403,10 +402,10 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
 
 // Readers of the values of keywords. @throws NoSchema for another kind of value
 
-function schemas(node: JsonNode, reader: Reader): readonly Rule[] {
-  const found = list(node).map((schema) => reader.rule(schema));
-  if (found.length === 0) throw new NoSchema();
-  return found;
+function schemas(node: JsonNode, reader: Reader): readonly [Rule, ...Rule[]] {
+  const [first, ...others] = list(node).map((schema) => reader.rule(schema));
+  if (!first) throw new NoSchema();
+  return [first, ...others];
 }
 
 function list(node: JsonNode): readonly JsonNode[] {
