@@ -5,6 +5,7 @@ import type { ModelEntry, Vendor } from "../models/port/entry.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
 import { ConfigError, type Env, object, parse } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
+import { headerKey } from "./values.ts";
 
 /** The catalogue file that is used if it exists and CHORUS_MODELS is not set. */
 export const DEFAULT_CATALOGUE = "chorus.models.json";
@@ -72,7 +73,7 @@ export function readSources(env: Env, files = new Set<string>()): Sources {
 
 function defaultModels(env: Env): ModelEntry[] {
   const entries = DEFAULT_MODELS.flatMap(({ key, vendor, base, fast, strong }) => {
-    const apiKey = env[key];
+    const apiKey = headerKey(env, key);
     if (!apiKey) return [];
     const shared = { vendor, apiKey, apiKeyEnv: key, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
     return [
@@ -160,7 +161,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
       `${where}.api_key_env names ${keyEnv}, which is not set. Set it or ${keyEnv}_FILE, or remove the model.`,
     );
   const apiKeyEnv = keyEnv ?? known?.key ?? "";
-  const apiKey = env[apiKeyEnv];
+  const apiKey = headerKey(env, apiKeyEnv);
   if (known && !apiKey)
     throw new ConfigError(
       `${where} needs an API key. Set ${known.key} or ${known.key}_FILE, or name another variable in "api_key_env".`,

@@ -39,6 +39,20 @@ export function figures<T extends Record<string, number>>(
   return { ...defaults, ...given };
 }
 
+/**
+ * Reads a key that is sent in a header, which allows no other characters.
+ * @throws ConfigError naming the variable; it never quotes the key
+ */
+export function headerKey(env: Env, name: string): string | undefined {
+  const key = env[name];
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new ConfigError(
+      `${name} must be printable ASCII without spaces and line breaks (CR of files from Windows, too). Set it again.`,
+    );
+  }
+  return key || undefined;
+}
+
 /** Reads one of several words, of which the first is the default. */
 export function oneOf<W extends string>(env: Env, name: string, words: readonly [W, ...W[]]): W {
   const given = env[name] || words[0];

@@ -188,6 +188,22 @@ test("adds a fast and a strong model for each vendor with a key", () => {
   );
 });
 
+test("refuses a key that no header can carry, and never quotes it", () => {
+  const own = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
+  const env = catalogue({ models: [{ ...own, api_key_env: "MINE" }] });
+  const names = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MINE", "BRAVE_API_KEY", "TAVILY_API_KEY"];
+  for (const name of names) {
+    for (const value of ["sk-secret\r", "sk-secret\n", "sk secret", "sk-secret–"]) {
+      const given = { ...(name === "MINE" ? env : {}), [name]: value };
+      refused(given, `${name} must be printable ASCII without spaces and line breaks`, "Set it again.");
+      assert.throws(
+        () => envToConfig(given),
+        ({ message }: Error) => !message.includes("secret"),
+      );
+    }
+  }
+});
+
 test("replaces the built-in models with the catalogue and uses the vendor's key unless it names another", () => {
   const env = catalogue({
     models: [
