@@ -115,7 +115,11 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telem
   const standing = createStanding(pool, clock);
   const checkKey = createKeyCheck(pool, clock);
   const limits = (workspaceId: string) => grants.limits(workspaceId) ?? standing.limits(workspaceId);
-  return { open, precheck: standing.check, limits, report };
+  return { open, precheck, limits, report };
+
+  function precheck(workspaceId: string): Promise<void> | undefined {
+    return standing.check(workspaceId)?.catch((error) => refused(workspaceId, error));
+  }
 
   async function report(workspaceId: string): Promise<void> {
     await grants.report(workspaceId);
@@ -127,9 +131,9 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telem
       const toCheck = checkKey(request.caller, request.authenticatedAt);
       const asked = toCheck ? toCheck.then(() => admit(request)) : admit(request);
       if (!asked) return opened(request, undefined);
-      return asked.then((told) => opened(request, told)).catch((error) => refused(request, error));
+      return asked.then((told) => opened(request, told)).catch((error) => refused(request.caller.workspaceId, error));
     } catch (error) {
-      return refused(request, error);
+      return refused(request.caller.workspaceId, error);
     }
   }
 
@@ -147,11 +151,11 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telem
     return new HeldLease(grants, request, (clock ?? Date.now)(), telemetry, told?.isLow);
   }
 
-  function refused({ caller }: LeaseRequest, error: unknown): never {
+  function refused(workspaceId: string, error: unknown): never {
     const { kind, limit } = toFailure(error);
     // A cap binds its subject only. Its name has the name of a tag, which would be a label without bound.
     const isCap = limit?.includes(":") ?? false;
-    if (kind !== "overloaded" && !isCap) standing.note(caller.workspaceId, false);
+    if (kind !== "overloaded" && !isCap) standing.note(workspaceId, false);
     telemetry?.leaseRefused(isCap ? "cap" : (limit ?? kind));
     throw error;
   }

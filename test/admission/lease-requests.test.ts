@@ -213,7 +213,7 @@ test("returns the response that was kept for the idempotency key", async (t) => 
 });
 
 test("counts the leases that are taken, ended and refused, with the limit or why", async (t) => {
-  const { state, open, counted } = scripted(t);
+  const { state, admission, open, counted } = scripted(t);
   const [first, second] = [await open(), await open()];
   await first.settle(answered());
   const refusals = [
@@ -227,6 +227,16 @@ test("counts the leases that are taken, ended and refused, with the limit or why
   }
   await assert.rejects(second.settle(answered()), { kind: "rate_limited" });
   assert.deepEqual(counted, ["taken", "taken", "ended", "overloaded", "requests_per_day", "cap", "ended"]);
+
+  // The workspace was refused, so the database is asked before the body of its next request is read.
+  counted.length = 0;
+  await admission.precheck("ws_1");
+  assert.deepEqual(counted, []);
+  state.error = refusals[1];
+  await assert.rejects(open(), refusals[1]);
+  state.limits.database = true;
+  await assert.rejects(async () => admission.precheck("ws_1"), { kind: "rate_limited" });
+  assert.deepEqual(counted, ["requests_per_day", "requests_per_day"]);
 });
 
 test("reports what runs before it posts the log of the workspace", async (t) => {
