@@ -133,6 +133,10 @@ describe("the guides work as written against a running service", () => {
       assert.doesNotMatch(printed, /"message":"[^"]*","request_id"/, text);
       assert.ok(printed.trim() !== "" || text.includes(".csv"), text);
     }
+    // The template of the page leaves room for the request of the page, also for a user without a raise.
+    const [{ text: ask } = { text: "" }] = await blocks("docs/budgets.md", "sh");
+    const printed = await runner(service).sh(ask.replace("u-4711", "u-4712"));
+    assert.match(printed, /"answer":"17 \* 23 \+ 4 = 395"/);
   });
 
   test("docs/getting-started.md yields a program that streams and gets strict JSON", async ({ service, t }) => {

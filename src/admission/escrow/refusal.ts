@@ -24,9 +24,15 @@ function messageOf(kind: FailureKind, limit: string | undefined, never: boolean)
   // Limits of a workspace have no colon; caps are named by the kind of their subject: user:credits_per_day.
   const name = limit?.includes(":") ? `cap ${limit}` : `workspace's limit ${limit}`;
   if (limit !== undefined && kind === "insufficient_credit")
-    return `What the ${name} leaves is lower than the highest possible cost of this request. Have it raised.`;
-  if (limit !== undefined && never)
-    return `The ${name} does not allow this request, even after a wait. Send a smaller one, or have it raised.`;
+    return (
+      `What the ${name} leaves is lower than the highest possible cost of this request. ` +
+      "Lower max_tokens, or have it raised."
+    );
+  if (limit !== undefined && never) {
+    // A cap on credits is compared with the highest possible cost, most of which is that of max_tokens.
+    const advice = limit.includes(":credits_") ? "Lower max_tokens" : "Send a smaller one";
+    return `The ${name} does not allow this request, even after a wait. ${advice}, or have it raised.`;
+  }
   if (limit !== undefined) return `The ${name} is reached. Wait, then send the request again.`;
   if (kind === "insufficient_credit") {
     return (

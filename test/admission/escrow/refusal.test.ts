@@ -18,7 +18,7 @@ const ADVICE: readonly [name: string, refusal: Refusal, message: RegExp][] = [
   [
     "too little of a cap on credit",
     { refusal: "insufficient_credit", limit: "user:credits_per_day" },
-    /^What the cap user:credits_per_day leaves is lower .*Have it raised/,
+    /^What the cap user:credits_per_day leaves is lower .*Lower max_tokens, or have it raised/,
   ],
   [
     "too little of a limit on credit",
@@ -38,7 +38,12 @@ const ADVICE: readonly [name: string, refusal: Refusal, message: RegExp][] = [
   [
     "a request that is larger than a limit",
     { refusal: "rate_limited", limit: "input_tokens_per_minute", never: true },
-    /^The workspace's limit input_tokens_per_minute does not allow this request, even after a wait/,
+    /^The workspace's limit input_tokens_per_minute does not allow this request, even after a wait. Send a smaller one/,
+  ],
+  [
+    "a request that can cost more than a cap",
+    { refusal: "rate_limited", limit: "tag.team:credits_per_week", never: true },
+    /^The cap tag.team:credits_per_week does not allow this request, even after a wait. Lower max_tokens, or have it/,
   ],
   [
     "a request that is larger than a spend limit",
