@@ -56,9 +56,13 @@ function hostOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).host : undefined;
 }
 
-/** An IPv4 address, or the first 64 bits of an IPv6 address, which belong to one customer (RFC 6177). */
+/**
+ * An IPv4 address, or the first 64 bits of an IPv6 address, which belong to one customer (RFC 6177).
+ * @param address also with a port, as some proxies write it: `192.0.2.7:5678`, `[2001:db8::1]:443`
+ */
 function networkOf(address: string): string {
-  const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
+  const [, v6, v4] = /^(?:\[([^\]]*)\]|(\d+\.[\d.]+))(?::\d+)?$/.exec(address) ?? [];
+  const bare = (v6 ?? v4 ?? address).replace(/^::ffff:(?=\d+\.)/i, "");
   if (!URL.canParse(`http://[${bare}]`)) return bare.slice(0, 64);
   // URL writes the address in its canonical form; the loop restores the zeroes that this form leaves out.
   const [left = "", right] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split("::");

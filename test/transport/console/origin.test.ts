@@ -36,6 +36,15 @@ test("reduces an IPv6 address in any notation to its first 64 bits", () => {
   );
 });
 
+test("leaves out the port that some proxies write behind the address", () => {
+  const source = (address: string) => originOf(of({ "x-forwarded-for": address }), 1, "192.0.2.7").source;
+  for (const same of ["1.2.3.4", "1.2.3.4:5678", "1.2.3.4:5679", "[::ffff:1.2.3.4]:443", "::ffff:1.2.3.4"])
+    assert.equal(source(same), "1.2.3.4");
+  for (const same of ["2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:443", "[2001:db8:0:0:ffff::]:51000"])
+    assert.equal(source(same), "2001:db8:0:0::");
+  for (const other of ["1.2.3.5:5678", "unknown", "_hidden:5678"]) assert.notEqual(source(other), "1.2.3.4");
+});
+
 test("accepts only requests from a page of the same host and port", () => {
   const passes = (headers: Record<string, string>) => {
     try {
