@@ -4,6 +4,7 @@ import { once } from "node:events";
 import {
   chmod,
   chown,
+  type FileHandle,
   mkdir,
   mkdtemp,
   open,
@@ -21,6 +22,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { makeFolder } from "../../files/make-folder.ts";
+import { folderError } from "./folder-error.ts";
 import { type OsUser, osUser } from "./os-user.ts";
 import { clearPidFile, commandOf, pidFile, serverState } from "./pid-file.ts";
 
@@ -97,13 +99,7 @@ export async function openCluster(dataDir: string, log: (message: string) => voi
     const password = (await readFile(join(home, "password"), "utf8")).trim();
     return { home, data, programs, role: ROLE, password, user };
   } catch (error) {
-    const { code, path } = error as NodeJS.ErrnoException;
-    if (!code || !path) throw error;
-    throw new Error(
-      `DATA_DIR cannot be used: ${code} at ${path}. ` +
-        `Make ${dataDir} a folder that this user owns, set DATA_DIR to another one, or set DATABASE_URL.`,
-      { cause: error },
-    );
+    throw folderError(dataDir, error as Error);
   }
 }
 
@@ -160,8 +156,8 @@ async function create(folder: string, home: string, programs: string, user: OsUs
  */
 export async function launch(cluster: Cluster, port: number): Promise<void> {
   const path = join(cluster.home, "server.log");
-  if (((await stat(path).catch(() => undefined))?.size ?? 0) > LOG_BYTES) await rename(path, `${path}.old`);
-  const output = await open(path, "a+", 0o600);
+  const refuse = (error: Error) => Promise.reject(folderError(dirname(cluster.home), error));
+  const output = await openLog(path).catch(refuse);
   try {
     const { size } = await output.stat();
     const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
@@ -185,10 +181,18 @@ export async function launch(cluster: Cluster, port: number): Promise<void> {
     // The last message: processes of a killed server have not ended yet.
     if (/Address already in use|could not bind|pre-existing shared memory block/.test(text)) return;
     if (text.includes('"postmaster.pid" already exists')) return await clearPidFile(cluster);
-    throw new Error(`Postgres did not start. ${path} says:\n${text.trim()}`);
+    // On a full disk the log stays empty, and only another attempt to write to it says why.
+    if (text === "") await output.appendFile("\n").catch(refuse);
+    return await refuse(new Error(`Postgres did not start. ${path} says:\n${text.trim()}`));
   } finally {
     await output.close();
   }
+}
+
+/** Opens the log of the server. One that has become large is renamed. */
+async function openLog(path: string): Promise<FileHandle> {
+  if (((await stat(path).catch(() => undefined))?.size ?? 0) > LOG_BYTES) await rename(path, `${path}.old`);
+  return open(path, "a+", 0o600);
 }
 
 /** Stops the server, which rolls back its transactions and flushes its data, and waits until it has ended. */

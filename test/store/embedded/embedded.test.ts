@@ -153,6 +153,40 @@ test("refuses an unusable folder and says what to do", async (t) => {
   await assert.rejects(start(dataDir), /made by Postgres 17, and this version of Chorus brings Postgres 18/);
 });
 
+test("names DATA_DIR when the log of the server cannot be opened", async (t) => {
+  const dataDir = await made(t);
+  await mkdir(join(dataDir, "postgres/server.log"));
+  await assert.rejects(
+    start(dataDir),
+    /^Error: DATA_DIR cannot be used: EISDIR at .*server\.log\. Make .* set DATABASE_URL\.$/,
+  );
+});
+
+test.for([
+  ["is full", "size=1m", ["bs=4k"], /DATA_DIR cannot be used: ENOSPC\. Make .* with free space/],
+  ["becomes full", "size=1m", undefined, /DATA_DIR cannot be used: ENOSPC\. Make .* with free space/],
+  ["is read-only", "size=1m,ro", undefined, /DATA_DIR cannot be used: EROFS at /],
+] as const)("names DATA_DIR when its disk %s", async ([, options, fill, message], { skip, onTestFinished }) => {
+  const dataDir = await folder({ onTestFinished });
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", dataDir]);
+  skip(mounted.status !== 0, "needs the right to mount a disk");
+  onTestFinished(() => void spawnSync("umount", [dataDir]));
+  if (fill) spawnSync("dd", ["if=/dev/zero", `of=${join(dataDir, "fill")}`, ...fill]);
+  await assert.rejects(start(dataDir), message);
+});
+
+test("names DATA_DIR when the disk of its database is full or read-only", async (t) => {
+  const dataDir = await folder(t);
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=200m", "tmpfs", dataDir]);
+  t.skip(mounted.status !== 0, "needs the right to mount a disk");
+  t.onTestFinished(() => void spawnSync("umount", [dataDir]));
+  await copyCluster(dataDir);
+  spawnSync("dd", ["if=/dev/zero", `of=${join(dataDir, "fill")}`, "bs=4k"]);
+  await assert.rejects(start(dataDir), /DATA_DIR cannot be used: ENOSPC/);
+  assert.equal(spawnSync("mount", ["-o", "remount,ro", dataDir]).status, 0);
+  await assert.rejects(start(dataDir), /DATA_DIR cannot be used: EROFS at .*server\.log/);
+});
+
 test("accepts a folder whose path is long or has spaces and quotes", async (t) => {
   const dataDir = join(await folder(t), "a 'quoted' \"name\"", "x".repeat(200));
   const service = await start(dataDir);
