@@ -17,7 +17,16 @@ export function parse(text: string, expected: string): unknown {
 
 /** @throws ConfigError naming `where` if the value is not a JSON object */
 export function object(value: unknown, where: string): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new ConfigError(`${where} must be a JSON object. Correct it.`);
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw new ConfigError(`${where} must be a JSON object. Correct it.`);
+  return value;
+}
+
+/** @throws ConfigError with the sentence `expected` and the name of the value if it is not a JSON object */
+export function expectedObject(value: unknown, expected: string, name = "it"): Record<string, unknown> {
+  if (!isObject(value)) throw new ConfigError(`${expected}; ${name} is no object. Correct it.`);
+  return value;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

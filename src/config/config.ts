@@ -34,8 +34,13 @@ export function envToConfig(given: Env, resources: Resources = readResources()):
 }
 
 function readConfig(env: Env, resources: Resources): Config {
-  const workers = env.CHORUS_WORKERS === "auto" ? availableParallelism() : integer(env, "CHORUS_WORKERS", 1, 1, 256);
+  const workers = workersOf(env);
   return { ...readSettings(env, workers), ...readProcess(env), ...readBounds(env, resources, workers) };
+}
+
+function workersOf(env: Env): number {
+  if (env.CHORUS_WORKERS === "auto") return availableParallelism();
+  return integer(env, "CHORUS_WORKERS", 1, 1, 256, "auto or ");
 }
 
 /** Reads addresses, secrets, files and what is written. */

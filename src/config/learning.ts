@@ -1,4 +1,4 @@
-import { ConfigError, type Env, object, parse } from "./config-error.ts";
+import { ConfigError, type Env, expectedObject, parse } from "./config-error.ts";
 import { oneOf } from "./values.ts";
 
 /** Which model grades, and how much. */
@@ -33,7 +33,7 @@ export function readLearning(env: Env): LearningConfig {
 }
 
 function readReferee(text: string): RefereeConfig {
-  const given = object(parse(text, EXPECTED), EXPECTED);
+  const given = expectedObject(parse(text, EXPECTED), EXPECTED);
   const unknown = Object.keys(given).find((name) => !MEMBERS.has(name));
   if (unknown !== undefined) throw new ConfigError(`${EXPECTED}; there is no member "${unknown}". Remove it.`);
   const { model, share, usdPerDay } = given;

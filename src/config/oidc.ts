@@ -1,5 +1,5 @@
 import { ROLES, type Role } from "../contract/roles.ts";
-import { ConfigError, type Env, object, parse } from "./config-error.ts";
+import { ConfigError, type Env, expectedObject, parse } from "./config-error.ts";
 
 /** A claim that has a value, or has it among its values. */
 export interface ClaimRule {
@@ -80,7 +80,7 @@ function readParameters(env: Env): Record<string, string> {
   if (!text) return {};
   const expected = 'CHORUS_OIDC_PARAMETERS must be a JSON object of texts, such as {"access_type":"offline"}';
   const found: Record<string, string> = {};
-  for (const [name, value] of Object.entries(object(parse(text, expected), expected))) {
+  for (const [name, value] of Object.entries(expectedObject(parse(text, expected), expected))) {
     if (typeof value !== "string") throw new ConfigError(`${expected}; "${name}" is no text. Correct it.`);
     if (OWN.test(name)) throw new ConfigError(`${expected}; the service sets "${name}" itself. Remove it.`);
     found[name] = value;
@@ -110,8 +110,8 @@ function readGroups(env: Env): OidcConfig["groups"] {
   const expected =
     "CHORUS_OIDC_GROUPS must be a JSON object of workspaces and roles by group, such as " +
     '{"engineering":{"default":"developer"}}';
-  const groups = Object.entries(object(parse(text, expected), expected)).map(([group, value]) => {
-    const roles = Object.entries(object(value, `${expected}; "${group}" is no object`)).map(([workspace, word]) => {
+  const groups = Object.entries(expectedObject(parse(text, expected), expected)).map(([group, value]) => {
+    const roles = Object.entries(expectedObject(value, expected, `"${group}"`)).map(([workspace, word]) => {
       const role = ROLES.find((known) => known === word);
       if (role) return [workspace, role] as const;
       throw new ConfigError(

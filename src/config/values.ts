@@ -1,13 +1,17 @@
-import { ConfigError, type Env, object, parse } from "./config-error.ts";
+import { ConfigError, type Env, expectedObject, parse } from "./config-error.ts";
 
-/** Reads a whole number. @throws ConfigError naming the variable and the range */
-export function integer(env: Env, name: string, fallback: number, min: number, max: number): number {
+/**
+ * Reads a whole number.
+ * @param or what else the value may be, for the message, such as `auto or `
+ * @throws ConfigError naming the variable and the range
+ */
+export function integer(env: Env, name: string, fallback: number, min: number, max: number, or = ""): number {
   const text = env[name];
   if (!text) return fallback;
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < min || value > max) {
     throw new ConfigError(
-      `${name} must be a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
+      `${name} must be ${or}a whole number from ${min} to ${max}, but is "${text}". Correct it or unset it.`,
     );
   }
   return value;
@@ -29,7 +33,7 @@ export function figures<T extends Record<string, number>>(
   const text = env[name];
   if (!text) return defaults;
   const expected = `${name} must be a JSON object with numbers, such as ${JSON.stringify(defaults)}`;
-  const given = object(parse(text, expected), expected);
+  const given = expectedObject(parse(text, expected), expected);
   for (const [key, value] of Object.entries(given)) {
     if (!Object.hasOwn(defaults, key)) throw new ConfigError(`${expected}; there is no member "${key}". Remove it.`);
     if (typeof value !== "number" || !(value >= min && value <= max)) {

@@ -114,7 +114,8 @@ test("refuses an invalid value and names its variable and the expected values", 
     "CHORUS_MODEL_TIMEOUTS_MS",
     "CHORUS_RATES",
   ]) {
-    for (const value of ["1", "[]", "null", "{", '"x"']) refused({ [name]: value }, name, "JSON object");
+    for (const value of ["1", "[]", "null", '"x"']) refused({ [name]: value }, name, "}; it is no object. Correct it.");
+    refused({ [name]: "{" }, name, "JSON object", "}; it is not valid JSON. Correct it.");
     refused({ [name]: '{"nope":1}' }, name, '"nope"');
   }
   // Node's timers fire at once beyond 2^31 - 1 milliseconds, and with 0 every request times out.
@@ -148,6 +149,7 @@ test("requires a referee with a model, a share and a budget where it is learned 
     refused({ ...env, CHORUS_REFEREE: JSON.stringify({ ...referee, ...more }) }, "CHORUS_REFEREE", name);
   }
   refused({ CHORUS_REFEREE: "{" }, "CHORUS_REFEREE", "JSON");
+  refused({ CHORUS_REFEREE: "[]" }, "CHORUS_REFEREE", "}; it is no object");
 });
 
 test("takes the search backend from the catalogue or the environment", () => {
@@ -400,7 +402,12 @@ test("divides memory, connections and calls among the workers, and gives each th
   );
   assert.ok(two.connections.public < one.connections.public);
   assert.ok(read("auto").workers >= 1);
-  for (const value of ["0", "257", "all", "2.5"]) refused({ CHORUS_WORKERS: value }, "CHORUS_WORKERS");
+  for (const value of ["0", "257", "all", "2.5"]) {
+    refused(
+      { CHORUS_WORKERS: value },
+      `CHORUS_WORKERS must be auto or a whole number from 1 to 256, but is "${value}"`,
+    );
+  }
 });
 
 test("reads keys for the text of runs, the newest first, and refuses what is none without quoting it", () => {

@@ -50,7 +50,9 @@ test.each([
   ["CHORUS_OIDC_PARAMETERS", '{"max_age":5}', /"max_age" is no text/],
   ["CHORUS_OIDC_OPERATORS", "operators", /such as "groups=chorus-operators"/],
   ["CHORUS_OIDC_GROUPS", '{"a":{"default":"admin"}}', /must be one of owner, developer, billing, viewer/],
-  ["CHORUS_OIDC_GROUPS", '{"a":"owner"}', /"a" is no object/],
+  ["CHORUS_OIDC_PARAMETERS", "[]", /\{"access_type":"offline"\}; it is no object\. Correct it\.$/],
+  ["CHORUS_OIDC_GROUPS", "[]", /\}; it is no object\. Correct it\.$/],
+  ["CHORUS_OIDC_GROUPS", '{"a":"owner"}', /\}; "a" is no object\. Correct it\.$/],
 ])("refuses %s=%s", (name, value, message) => {
   assert.throws(
     () => readOidc({ ...BASE, [name]: value }),
