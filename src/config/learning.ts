@@ -26,8 +26,9 @@ const MEMBERS: ReadonlySet<string> = new Set(["model", "share", "usdPerDay"]);
 export function readLearning(env: Env): LearningConfig {
   const from = oneOf(env, "CHORUS_LEARNING", ["off", "outcomes", "referee"]);
   const referee = env.CHORUS_REFEREE ? readReferee(env.CHORUS_REFEREE) : undefined;
-  if (from !== "referee") return { from, referee: undefined };
-  if (!referee)
+  if (referee && from !== "referee")
+    throw new ConfigError("CHORUS_REFEREE needs CHORUS_LEARNING=referee. Set that, or unset CHORUS_REFEREE.");
+  if (!referee && from === "referee")
     throw new ConfigError("CHORUS_LEARNING=referee needs CHORUS_REFEREE. Set that, or learn from outcomes.");
   return { from, referee };
 }

@@ -137,7 +137,10 @@ test("requires a referee with a model, a share and a budget where it is learned 
   const referee = { model: "a", share: 0.1, usdPerDay: 5 };
   const env = { CHORUS_LEARNING: "referee", CHORUS_REFEREE: JSON.stringify(referee) };
   assert.deepEqual(envToConfig(env).learning, { from: "referee", referee });
-  assert.deepEqual(envToConfig({ ...env, CHORUS_LEARNING: "" }).learning, { from: "off", referee: undefined });
+  for (const from of ["", "off", "outcomes"]) {
+    assert.deepEqual(envToConfig({ CHORUS_LEARNING: from }).learning, { from: from || "off", referee: undefined });
+    refused({ ...env, CHORUS_LEARNING: from }, "CHORUS_REFEREE needs CHORUS_LEARNING=referee.", "unset CHORUS_REFEREE");
+  }
   refused({ CHORUS_LEARNING: "yes" }, "CHORUS_LEARNING", "off, outcomes, referee");
   refused({ CHORUS_LEARNING: "referee" }, "CHORUS_REFEREE");
   for (const [more, name] of [
