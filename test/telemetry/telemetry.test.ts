@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { test } from "vitest";
 import { FAILURES } from "../../src/contract/failure.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
+import { PLACES } from "../../src/telemetry/internal-errors.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 
 /** Value of one line, such as `name{label="value"}`. */
@@ -77,6 +78,18 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
     },
   );
   assert.deepEqual(documented.sort(), [...coded].map(([name, rest]) => `${name} ${rest}`).sort());
+});
+
+test("docs/monitoring.md lists the outcomes that no code of a failure names, and the places of internal errors", () => {
+  const doc = readFileSync(resolve(import.meta.dirname, "../../docs/monitoring.md"), "utf8");
+  const namesOf = (start: string) => {
+    const [, item = ""] = doc.split(`\n- ${start}`);
+    return [...(item.split("\n- ")[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name);
+  };
+  const named = namesOf("The `outcome` of a request");
+  const finer = Object.entries(FAILURES).filter(([kind, row]) => kind !== ("code" in row ? row.code : undefined));
+  for (const [kind] of finer) assert.ok(named.includes(kind), kind);
+  assert.deepEqual(namesOf("`where` is").sort(), [...PLACES].sort());
 });
 
 test("adds up requests by outcome, and tokens and credits of settled requests", async () => {
