@@ -77,7 +77,7 @@ function choiceOf(choice: GenerateRequest["toolChoice"], names: ReadonlySet<stri
   if (!choice) return "auto";
   const { mode, name } = choice;
   const word = readEnum("tool_choice", ToolModeSchema, mode);
-  if (name !== "") {
+  if (name !== "" || mode === ToolMode.UNSPECIFIED) {
     if (mode !== ToolMode.UNSPECIFIED) throw invalid("tool_choice", "tool_choice must be a word or a name, not both.");
     if (!names.has(name)) throw invalid("tool_choice.name", "tool_choice.name must be the name of one of the tools.");
     return { name };

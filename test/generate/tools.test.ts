@@ -193,6 +193,8 @@ describe("tools", () => {
       [{ prompt: "a", tools: Array.from({ length: 129 }, (_, i) => ({ name: `t${i}` })) }, "tools"],
       [{ prompt: "a", tool_choice: "required" }, "tool_choice"],
       [{ prompt: "a", tools: [{ name: "a" }], tool_choice: { name: "b" } }, "tool_choice.name"],
+      [{ prompt: "a", tools: [{ name: "a" }], tool_choice: {} }, "tool_choice.name"],
+      [{ prompt: "a", tools: [{ name: "a" }], tool_choice: { type: "function", function: "a" } }, "tool_choice.name"],
       [{ prompt: "a", tools: [{ name: "a" }], tool_choice: "some" }, "tool_choice"],
       [{ prompt: "a", tools: [{ name: "a" }], tool_choice: 1 }, "tool_choice"],
       [{ messages: [user, asked] }, "messages[1].tool_calls[0].id"],

@@ -2160,7 +2160,7 @@ export declare const FinishReasonSchema: GenEnum<FinishReason>;
  */
 export enum ToolMode {
   /**
-   * The same as `auto`.
+   * No mode. A choice without a mode has a name.
    *
    * @generated from enum value: TOOL_MODE_UNSPECIFIED = 0;
    */

@@ -11,6 +11,7 @@ import {
   ToolCallSchema,
   type ToolChoice,
   ToolChoiceSchema,
+  ToolMode,
   ToolSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
@@ -57,10 +58,11 @@ function coreTool(tool: ChatTool["tool"], i: number, members: Members): Tool {
 
 function choiceOf(choice: ChatToolChoice): ToolChoice {
   const { type, mode, allowedTools } = choice;
-  if (type === "") return create(ToolChoiceSchema, { mode });
+  if (type === "" && mode !== ToolMode.UNSPECIFIED) return create(ToolChoiceSchema, { mode });
   const named = type === "function" || type === "custom" ? choice[type] : undefined;
   if (named) return create(ToolChoiceSchema, { name: named.name });
-  if (type === "allowed_tools" && allowedTools) return create(ToolChoiceSchema, { mode: allowedTools.mode });
+  if (type === "allowed_tools" && allowedTools)
+    return create(ToolChoiceSchema, { mode: allowedTools.mode || ToolMode.AUTO });
   const types = '"function", "custom" or "allowed_tools"';
   throw invalid(
     "tool_choice",

@@ -136,7 +136,8 @@ function isWebSearch(type: string): boolean {
 function choiceOf(choice: ResponseToolChoice | undefined) {
   if (!choice) return undefined;
   const { type, mode, name, namespace } = choice;
-  if (type === "" || type === "allowed_tools") return create(ToolChoiceSchema, { mode });
+  if (type === "allowed_tools") return create(ToolChoiceSchema, { mode: mode || ToolMode.AUTO });
+  if (type === "" && mode !== ToolMode.UNSPECIFIED) return create(ToolChoiceSchema, { mode });
   if (type === "function" || type === "custom") return create(ToolChoiceSchema, { name: flatName(namespace, name) });
   const expected = '"function", "custom", "allowed_tools" or "web_search"';
   throw invalid("tool_choice.type", `tool_choice.type must be ${expected}.`);
