@@ -30,10 +30,15 @@ interface ReadTools {
 
 /** The tools of a request; of `allowed_tools` only those. @throws Failure invalid_request naming the parameter */
 export function readTools({ tools, toolChoice }: CreateChatCompletionRequest, members: Members): ReadTools {
-  const allowed = toolChoice?.allowedTools?.tools.map((one) => (one.function ?? one.custom)?.name);
-  const sent = tools
-    .map(({ tool }, i) => ({ kind: tool.case, at: `tools[${i}].${tool.case}`, tool: coreTool(tool, i, members) }))
-    .filter(({ tool }) => allowed?.includes(tool.name) ?? true);
+  const found = tools.map(({ tool }, i) => {
+    return { kind: tool.case, at: `tools[${i}].${tool.case}`, tool: coreTool(tool, i, members) };
+  });
+  const list = "tool_choice.allowed_tools.tools";
+  const named = toolChoice?.allowedTools?.tools.map(({ function: called, custom }, i) => {
+    const kind = called ? "function" : "custom";
+    return [(called ?? custom)?.name ?? "", `${list}[${i}].${kind}.name`] as const;
+  });
+  const sent = allowedOf(found, list, named);
   return {
     tools: sent.map(({ tool }) => tool),
     toolChoice: toolChoice && choiceOf(toolChoice),
@@ -43,6 +48,27 @@ export function readTools({ tools, toolChoice }: CreateChatCompletionRequest, me
     ],
     custom: new Set(sent.filter(({ kind }) => kind === "custom").map(({ tool }) => tool.name)),
   };
+}
+
+/**
+ * The tools that an answer may call.
+ * @param list path of the list of `allowed_tools`
+ * @param named the names in it, with their paths; undefined: all tools are allowed
+ * @throws Failure for an empty list, and for a name that no tool has
+ */
+export function allowedOf<T extends { readonly tool: Tool }>(
+  found: readonly T[],
+  list: string,
+  named: readonly (readonly [name: string, at: string])[] | undefined,
+): readonly T[] {
+  if (!named) return found;
+  if (named.length === 0)
+    throw invalid(list, `${list} must name a tool. To forbid all tools, send tool_choice "none".`);
+  const known = new Set(found.map(({ tool }) => tool.name));
+  for (const [name, at] of named)
+    if (!known.has(name)) throw invalid(at, `${at} must be the name of one of the tools.`);
+  const allowed = new Set(named.map(([name]) => name));
+  return found.filter(({ tool }) => allowed.has(tool.name));
 }
 
 /** @param i place of the tool */

@@ -10,6 +10,7 @@ import { invalid } from "../../contract/failure.ts";
 import type { Members } from "../call/members.ts";
 import { customTool } from "../openai/custom-tools.ts";
 import { optional } from "../openai/parameters.ts";
+import { allowedOf } from "../openai/tools.ts";
 
 /** Between the name of a namespace and that of its tool. */
 const SEPARATOR = "__";
@@ -69,8 +70,7 @@ export function readTools({ tools, toolChoice, input }: CreateResponseRequest, m
   const webSearch = search !== undefined && !isNone && (isForced || found.length === 0);
   if (search !== undefined && !webSearch && !isNone)
     members.noEffect(search, "Beside functions, the web is searched only if tool_choice asks for it.");
-  const allowed = allowedNames(toolChoice);
-  const sent = found.filter(({ tool }) => allowed?.has(tool.name) ?? true);
+  const sent = allowedOf(found, "tool_choice.tools", allowedNames(toolChoice));
   return {
     tools: sent.map(({ tool }) => tool),
     names: sent.map(({ at }, i) => [`tools[${i}]`, at]),
@@ -143,8 +143,10 @@ function choiceOf(choice: ResponseToolChoice | undefined) {
   throw invalid("tool_choice.type", `tool_choice.type must be ${expected}.`);
 }
 
-/** The tools that `allowed_tools` names; undefined: all are allowed. */
-function allowedNames(choice: ResponseToolChoice | undefined): ReadonlySet<string> | undefined {
+/** What `allowed_tools` names; undefined: all tools are allowed. */
+function allowedNames(choice: ResponseToolChoice | undefined) {
   if (choice?.type !== "allowed_tools") return undefined;
-  return new Set(choice.tools.map(({ namespace, name }) => flatName(namespace, name)));
+  return choice.tools.map(
+    ({ namespace, name }, i) => [flatName(namespace, name), `tool_choice.tools[${i}].name`] as const,
+  );
 }

@@ -8,6 +8,7 @@ import { setLimits } from "../../helpers/limits.ts";
 const PATH = "/v1/chat/completions";
 const HELLO = [{ role: "user", content: "Hello" }];
 const FUNCTION = { type: "function", function: { name: "f" } };
+const ALLOWED = "tool_choice.allowed_tools.tools";
 const TEXT = { type: "text", text: "a" };
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -28,6 +29,7 @@ describe("a parameter", () => {
     const file = (members: object) => user({ type: "file", file: members });
     const png = "data:image/png;base64,aGk=";
     const custom = (members: object) => ({ type: "custom", custom: members });
+    const allowed = (...tools: object[]) => ({ type: "allowed_tools", allowed_tools: { mode: "required", tools } });
     const asked = (call: object) => [...HELLO, { role: "assistant", tool_calls: [call] }];
     const schema = (members: object) => ({ type: "json_schema", json_schema: { name: "a", ...members } });
     const cases: [body: object, param: string, code?: string][] = [
@@ -44,6 +46,12 @@ describe("a parameter", () => {
       [{ tools: [FUNCTION], tool_choice: { type: "function", function: { name: "" } } }, "tool_choice.function.name"],
       [{ tools: [FUNCTION], tool_choice: { function: { name: "f" } } }, "tool_choice"],
       [{ tools: [FUNCTION], tool_choice: {} }, "tool_choice"],
+      [{ tools: [FUNCTION], tool_choice: allowed(FUNCTION, custom({ name: "g" })) }, `${ALLOWED}[1].custom.name`],
+      [
+        { tools: [FUNCTION], tool_choice: allowed({ type: "function", function: { name: "g" } }) },
+        `${ALLOWED}[0].function.name`,
+      ],
+      [{ tools: [FUNCTION], tool_choice: allowed() }, ALLOWED],
       [{ tool_choice: "required" }, "tool_choice"],
       [{ function_call: "auto" }, "function_call"],
       [{ functions: [{ name: "f" }] }, "functions"],

@@ -411,6 +411,10 @@ describe("a response", () => {
 test("refuses by name what would change the answer", async ({ service, vendor }) => {
   const item = (members: object) => ({ input: [{ role: "user", content: "a" }, members] });
   const part = (members: object) => ({ input: [{ role: "user", content: [members] }] });
+  const allowed = (...names: string[]) => ({
+    ...{ type: "allowed_tools", mode: "auto" },
+    tools: names.map((name) => ({ type: "function", name })),
+  });
   const cases: [body: object, param: string][] = [
     [{ previous_response_id: "resp_1" }, "previous_response_id"],
     [{ conversation: "conv_1" }, "conversation"],
@@ -431,6 +435,8 @@ test("refuses by name what would change the answer", async ({ service, vendor })
     [{ tools: [TOOL], tool_choice: { type: "function", function: { name: TOOL.name } } }, "tool_choice.name"],
     [{ tools: [TOOL], tool_choice: { name: TOOL.name } }, "tool_choice.type"],
     [{ tools: [TOOL], tool_choice: {} }, "tool_choice.type"],
+    [{ tools: [TOOL], tool_choice: allowed(TOOL.name, "other") }, "tool_choice.tools[1].name"],
+    [{ tools: [TOOL], tool_choice: allowed() }, "tool_choice.tools"],
     [{ tool_choice: "always" }, "tool_choice"],
     [{ max_output_tokens: 32_001 }, "max_output_tokens"],
     [{ text: { format: { type: "grammar" } } }, "text.format.type"],
