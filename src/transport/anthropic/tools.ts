@@ -41,10 +41,11 @@ export function readTools(
   names: [field: string, member: string][],
 ): Fields {
   const own: Tool[] = [];
-  let webSearch = false;
+  /** Names of the searches of the web. */
+  const searches = new Set<string>();
   for (const [i, { type, name, description, inputSchema, strict }] of tools.entries()) {
     const at = `tools[${i}]`;
-    if (WEB_SEARCH.test(type)) webSearch = true;
+    if (WEB_SEARCH.test(type)) searches.add(name);
     if (WEB_SEARCH.test(type) || TOOL_SEARCH.test(type)) continue;
     const ofCaller = type === "" || type === "custom" ? { description, parameters: inputSchema } : clientTool(type);
     if (!ofCaller) throw invalid(`${at}.type`, `${at}.type must be ${TYPES}. The service runs no other tools.`);
@@ -54,9 +55,15 @@ export function readTools(
   if (choice?.type === MessageToolChoiceType.TOOL && choice.name === "")
     throw invalid("tool_choice.name", 'tool_choice.name is required with tool_choice.type "tool". Add it.');
   const named = choice?.type === MessageToolChoiceType.TOOL ? choice.name : "";
+  const isSearch =
+    choice?.type === MessageToolChoiceType.TOOL
+      ? searches.has(named)
+      : choice?.type === MessageToolChoiceType.ANY && searches.size > 0 && own.length === 0;
+  const webSearch = searches.size > 0 && choice?.type !== MessageToolChoiceType.NONE;
   return {
     tools: own,
-    ...(choice ? { toolChoice: create(ToolChoiceSchema, { mode: MODES[choice.type], name: named }) } : {}),
+    // A search that the choice asks for is made before the answer, which then calls what it likes.
+    ...(choice && !isSearch ? { toolChoice: create(ToolChoiceSchema, { mode: MODES[choice.type], name: named }) } : {}),
     ...(choice?.disableParallelToolUse ? { parallelToolCalls: false } : {}),
     ...(webSearch ? { webSearch } : {}),
   };

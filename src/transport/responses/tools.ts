@@ -63,9 +63,10 @@ export function readTools({ tools, toolChoice, input }: CreateResponseRequest, m
     if (tool.case === "custom") custom.add(flat);
     if (namespace !== "") spaces.set(flat, { namespace, name });
   }
-  const isForced = toolChoice !== undefined && isWebSearch(toolChoice.type);
-  if (isForced && search === undefined)
+  const isNamed = toolChoice !== undefined && isWebSearch(toolChoice.type);
+  if (isNamed && search === undefined)
     throw invalid("tool_choice", "tool_choice asks for a web search, but there is no such tool. Add it.");
+  const isForced = isNamed || (toolChoice?.mode === ToolMode.REQUIRED && search !== undefined && found.length === 0);
   const isNone = toolChoice?.mode === ToolMode.NONE;
   const webSearch = search !== undefined && !isNone && (isForced || found.length === 0);
   if (search !== undefined && !webSearch && !isNone)

@@ -282,6 +282,34 @@ describe("an answer in one piece", () => {
     assert.deepEqual([unstopped.json.stop_reason, unstopped.json.stop_sequence], ["end_turn", null]);
   });
 
+  test("comes after a search of the web that tool_choice allows", async ({ service, vendor }) => {
+    const search = { type: "web_search_20250305", name: "web_search" };
+    const own = { name: "look", input_schema: SCHEMA };
+    const named = { type: "tool", name: "web_search" };
+    const cases: [tools: object[], tool_choice: object | undefined, isSearched: boolean][] = [
+      [[search], undefined, true],
+      [[search], { type: "any" }, true],
+      [[search], named, true],
+      [[own, search], named, true],
+      [[own, search], { type: "auto" }, true],
+      [[own, search], { type: "none" }, false],
+      [[search], { type: "none" }, false],
+    ];
+    for (const [tools, tool_choice, isSearched] of cases) {
+      const { json } = await ask(service, { tools, tool_choice });
+      assert.deepEqual(
+        json.notices?.map(({ code }) => code),
+        isSearched ? ["web_search_unavailable"] : [],
+        JSON.stringify([tools, tool_choice, json]),
+      );
+    }
+    vendor.reset();
+    vendor.always({ calls: [{ name: "look", arguments: '{"a":"b"}' }] });
+    const { json } = await ask(service, { tools: [own, search], tool_choice: { type: "any" } });
+    assert.equal(json.stop_reason, "tool_use");
+    assert.equal(vendor.calls[0]?.json.tool_choice, "required");
+  });
+
   test("says why it ended", async ({ service, vendor }) => {
     vendor.reply({ text: "a", finish: "length" }, { text: "a", finish: "content-filter" });
     assert.equal((await ask(service, {})).json.stop_reason, "max_tokens");

@@ -400,11 +400,19 @@ describe("a response", () => {
       json.notices.map(({ field }: Json) => field),
       ["tools[1]"],
     );
-    const search = await ask(service, { input: "Hello", tools: [{ type: "web_search_preview" }] });
-    assert.deepEqual(
-      search.json.notices.map(({ code }: Json) => code),
-      ["web_search_unavailable"],
-    );
+    for (const [tool_choice, codes] of [
+      ["auto", ["web_search_unavailable"]],
+      ["required", ["web_search_unavailable"]],
+      [{ type: "web_search_preview" }, ["web_search_unavailable"]],
+      ["none", []],
+    ] as const) {
+      const search = await ask(service, { input: "Hello", tools: [{ type: "web_search_preview" }], tool_choice });
+      assert.deepEqual(
+        search.json.notices?.map(({ code }: Json) => code),
+        codes,
+        JSON.stringify([tool_choice, search.json]),
+      );
+    }
   });
 });
 
