@@ -40,10 +40,11 @@ export interface Generation {
   /**
    * Waits for the turn of a request of the caller's workspace, and refuses one that cannot be admitted. Call it before
    * the body is read. Undefined: the request may begin now.
-   * @param isRepeatable whether the request may repeat an earlier one. Its answer is free of limits, so it only waits.
+   * @param isCharged whether the request will be charged. One that may not be, because it repeats an earlier one or
+   *   counts tokens only, just waits.
    * @throws Failure; see `createStanding`, and `overloaded` while the service drains
    */
-  enter(caller: Caller, isRepeatable: boolean): Promise<void> | undefined;
+  enter(caller: Caller, isCharged: boolean): Promise<void> | undefined;
   /**
    * Answers a request as a stream of events. An error of `take` aborts the work and charges the text that was taken.
    * The charge is durable before `done` is passed on.
@@ -81,9 +82,9 @@ export interface GenerationParts {
 /** @param current what a request that begins now is answered with, to its end */
 export function createGeneration(current: () => GenerationParts): Generation {
   return {
-    enter({ workspaceId }, isRepeatable) {
+    enter({ workspaceId }, isCharged) {
       const turn = turns.enter(workspaceId);
-      if (isRepeatable) return turn;
+      if (!isCharged) return turn;
       const { inFlight, admission } = current();
       if (inFlight.draining) throw new Failure("overloaded");
       return turn ? turn.then(() => admission.precheck(workspaceId)) : admission.precheck(workspaceId);

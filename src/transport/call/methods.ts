@@ -58,6 +58,8 @@ export interface Method {
   readonly isReadOnly: boolean;
   /** Whether it takes a prompt, whose body may be large, and waits for a turn of its workspace. */
   readonly takesPrompt: boolean;
+  /** Whether its requests cost credit and count towards limits. */
+  readonly isCharged: boolean;
   /** Whether a request with an `Idempotency-Key` may repeat an earlier one. */
   readonly isRepeatable: boolean;
   /** Largest request, in bytes. */
@@ -118,6 +120,7 @@ function readMethod(desc: DescMethod): Method {
   if (!proof) throw new TypeError(`${desc} does not state who may call it. Add the option chorus.v1.access.`);
   const isReadOnly = desc.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
   const takesPrompt = PROMPTS.has(desc.input);
+  const isCharged = takesPrompt && desc.output !== MessageTokensSchema;
   return {
     desc,
     name: `${desc.parent.typeName}/${desc.name}`,
@@ -125,7 +128,8 @@ function readMethod(desc: DescMethod): Method {
     label: "scope" in proof ? LABELS[desc.localName as keyof typeof LABELS] : "admin",
     isReadOnly,
     takesPrompt,
-    isRepeatable: takesPrompt && desc.methodKind === "unary" && desc.output !== MessageTokensSchema,
+    isCharged,
+    isRepeatable: isCharged && desc.methodKind === "unary",
     maxBytes: takesPrompt ? BODIES.max : BODIES.maxSmall,
   };
 }

@@ -112,7 +112,7 @@ class CallServer {
     const { workspaceId } = callerOf(call.identity);
     call.limits = () => generation.limits(workspaceId);
     call.isRepeatable = method.isRepeatable && call.header("idempotency-key") !== undefined;
-    return generation.enter(callerOf(call.identity), call.isRepeatable);
+    return generation.enter(callerOf(call.identity), method.isCharged && !call.isRepeatable);
   }
 
   async #sendPage(call: Call, page: PageRoute): Promise<void> {

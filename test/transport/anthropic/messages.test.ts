@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe } from "vitest";
+import { adminOf } from "../../helpers/admin.ts";
 import { test } from "../../helpers/fixtures.ts";
+import { setLimits } from "../../helpers/limits.ts";
 import { readEvents, type TestService } from "../../helpers/service.ts";
 
 const PATH = "/v1/messages";
@@ -420,6 +422,21 @@ describe("the count of tokens", () => {
     }
     const [plain = 0, called = 0] = counts.slice(-2);
     assert.ok(plain > 120 && called > plain + 40, `${counts}`);
+  });
+
+  test("needs neither credit nor what limits leave, and counts towards none", async ({
+    service,
+    database: { pool },
+  }) => {
+    const { workspaces, keys } = adminOf(pool);
+    await workspaces.createWorkspace({ name: "messages-empty" });
+    const { secret } = await keys.createKey({ workspace: "messages-empty" });
+    await setLimits(pool, "messages-empty", [{ name: "requests_per_day", to: 0n }]);
+    for (const content of ["Hello", LONG]) {
+      const body = { messages: [{ role: "user", content }] };
+      const response = await service.post(`${PATH}/count_tokens`, body, { "x-api-key": secret });
+      assert.equal(response.status, 200, await response.text());
+    }
   });
 
   test("needs a valid request and a key", async ({ service }) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { ChatService } from "../../../gen/chorus/v1/chat_pb.js";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
+import { MessagesService } from "../../../gen/chorus/v1/messages_pb.js";
 import { Health } from "../../../gen/health/v1/health_pb.js";
 import { CHORUS_SERVICES, methodsOf } from "../../../src/transport/call/methods.ts";
 
@@ -22,16 +23,14 @@ test("refuses to start with a method that does not declare its callers", () => {
   });
 });
 
-test("reads from the contract what takes a prompt, and which requests may repeat an earlier one", () => {
-  const methods = methodsOf([...CHORUS_SERVICES, ChatService]);
-  const names = (has: "takesPrompt" | "isRepeatable" | "isReadOnly") =>
+test("reads from the contract what takes a prompt, what is charged, and what may repeat an earlier request", () => {
+  const methods = methodsOf([...CHORUS_SERVICES, ChatService, MessagesService]);
+  const names = (has: "takesPrompt" | "isCharged" | "isRepeatable" | "isReadOnly") =>
     methods.filter((method) => method[has] && "scope" in method.requirement).map(({ desc }) => desc.localName);
-  assert.deepEqual(names("takesPrompt"), [
-    "generate",
-    "streamGenerate",
-    "createChatCompletion",
-    "streamChatCompletion",
-  ]);
-  assert.deepEqual(names("isRepeatable"), ["generate", "createChatCompletion"]);
+  const charged = ["generate", "streamGenerate", "createChatCompletion", "streamChatCompletion"];
+  charged.push("createMessage", "streamMessage");
+  assert.deepEqual(names("isCharged"), charged);
+  assert.deepEqual(names("takesPrompt"), [...charged, "countMessageTokens"]);
+  assert.deepEqual(names("isRepeatable"), ["generate", "createChatCompletion", "createMessage"]);
   assert.deepEqual(names("isReadOnly"), ["getGeneration", "quotas", "metrics"]);
 });
