@@ -35,6 +35,12 @@ function withType(item: unknown, i: number): unknown {
   return "role" in item ? { type: "message", ...item } : item;
 }
 
+interface Result {
+  readonly output: ResponseInputItem_FunctionCallOutput;
+  /** Path of its item. */
+  readonly at: string;
+}
+
 type Call = Pick<ResponseInputItem_FunctionCall, "callId" | "name" | "namespace" | "arguments">;
 
 /**
@@ -46,8 +52,8 @@ export class InputReader {
   readonly files = new Files();
   readonly names: (readonly [field: string, parameter: string])[] = [];
   readonly #members: Members;
-  /** The results that no message has yet, by the identifiers of their calls. */
-  readonly #results = new Map<string, { readonly output: ResponseInputItem_FunctionCallOutput; readonly at: string }>();
+  /** The results that no message has yet, by the identifiers of their calls, which a later turn may use again. */
+  readonly #results = new Map<string, Result[]>();
   /** Identifiers of the calls of the last message, while more can follow. */
   #open: string[] = [];
 
@@ -76,14 +82,17 @@ export class InputReader {
       else if (item.case === "reasoning") this.#members.noEffect(at, "Reasoning items are not used.");
     }
     this.#close();
-    for (const { at } of this.#results.values())
-      throw invalid(`${at}.call_id`, `${at}.call_id names no call of the input. Send the item "function_call" too.`);
+    const [left] = [...this.#results.values()].flat();
+    if (!left) return;
+    const field = `${left.at}.call_id`;
+    const advice = 'Send the item "function_call" too, and one result for each.';
+    throw invalid(field, `${field} names no call of the input that waits for its result. ${advice}`);
   }
 
   #keep(output: ResponseInputItem_FunctionCallOutput, at: string): void {
-    if (this.#results.has(output.callId))
-      throw invalid(`${at}.call_id`, `${at}.call_id has a result already. Send one for each call.`);
-    this.#results.set(output.callId, { output, at });
+    const results = this.#results.get(output.callId);
+    if (results) results.push({ output, at });
+    else this.#results.set(output.callId, [{ output, at }]);
   }
 
   #add(at: string, message: { role: Role; content: string; toolCallId?: string }): void {
@@ -106,10 +115,9 @@ export class InputReader {
   /** Ends the calls of the last message: their results follow. */
   #close(): void {
     for (const callId of this.#open) {
-      const found = this.#results.get(callId);
-      if (!found) continue;
-      const { output, at } = found;
-      this.#results.delete(callId);
+      const result = this.#results.get(callId)?.shift();
+      if (!result) continue;
+      const { output, at } = result;
       const content = this.#textOf(output.output, `${at}.output`, true);
       const place = `messages[${this.messages.length}]`;
       this.#add(at, { role: Role.TOOL, content, toolCallId: callId });

@@ -332,6 +332,30 @@ describe("a response", () => {
     ]);
   });
 
+  test("takes an identifier of a call again in a later turn, with the results in order", async ({
+    service,
+    vendor,
+  }) => {
+    const call = { type: "function_call", call_id: "c1", ...CALL };
+    const result = (output: string) => ({ type: "function_call_output", call_id: "c1", output });
+    const user = { role: "user", content: "Weather?" };
+    for (const rest of [
+      [result("sun"), call, result("rain")],
+      [user, call, result("sun"), result("rain")],
+    ]) {
+      vendor.reset();
+      const { json, status } = await ask(service, { input: [user, call, ...rest], tools: [TOOL] });
+      assert.equal(status, 200, JSON.stringify(json));
+      const sent = vendor.calls[0]?.json.messages as Json[];
+      const results = sent.filter(({ role }) => role === "tool");
+      assert.deepEqual(
+        results.map(({ content }) => content),
+        ["sun", "rain"],
+      );
+      assert.equal(new Set(results.map(({ tool_call_id }) => tool_call_id)).size, 2);
+    }
+  });
+
   test("asks for custom tools, whose input is text, whole and streamed", async ({ service, vendor }) => {
     const format = { type: "grammar", syntax: "lark", definition: "start: /.+/" };
     const patch = { type: "custom", name: "patch", description: "Changes files.", format };
@@ -419,6 +443,10 @@ describe("a response", () => {
 test("refuses by name what would change the answer", async ({ service, vendor }) => {
   const item = (members: object) => ({ input: [{ role: "user", content: "a" }, members] });
   const part = (members: object) => ({ input: [{ role: "user", content: [members] }] });
+  const called = [
+    { type: "function_call", call_id: "a", name: "f", arguments: "{}" },
+    { type: "function_call_output", call_id: "a", output: "b" },
+  ];
   const allowed = (...names: string[]) => ({
     ...{ type: "allowed_tools", mode: "auto" },
     tools: names.map((name) => ({ type: "function", name })),
@@ -453,6 +481,7 @@ test("refuses by name what would change the answer", async ({ service, vendor })
     [item({ type: "function_call", call_id: "a", name: "f", arguments: "{" }), "input[1].arguments"],
     [item({ type: "function_call", call_id: "a", name: "f", arguments: "{}" }), "input[1].call_id"],
     [item({ type: "function_call_output", call_id: "a", output: "b" }), "input[1].call_id"],
+    [{ input: [...called, ...called.slice(1)] }, "input[2].call_id"],
     [part({ type: "input_image", image_url: "https://example.com/a.png" }), "input[0].content[0].image_url"],
     [part({ type: "input_file", file_id: "file-1" }), "input[0].content[0].file_id"],
   ];
