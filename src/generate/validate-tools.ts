@@ -102,7 +102,7 @@ export function checkCalls(messages: readonly Message[]): void {
       throw invalid(`${path}.tool_calls`, `${path}.tool_calls is only possible with the role "assistant".`);
     if (role === Role.TOOL) {
       const field = `${path}.tool_call_id`;
-      if (toolCallId === "") throw invalid(field, `${field} is required with the role "tool". Add it.`);
+      if (toolCallId === "") throw invalid(field, `${field} is required: it names the call of the result. Add it.`);
       if (!open.delete(toolCallId)) throw unknownCall(field);
       continue;
     }
@@ -124,7 +124,7 @@ function unknownCall(field: string): Failure {
 
 function checkAnswered(open: ReadonlyMap<string, string>): void {
   for (const [, path] of open)
-    throw invalid(path, `${path} has no result. A message of the role "tool" must follow for each call.`);
+    throw invalid(path, `${path} has no result. The result of each call must follow before the next message.`);
 }
 
 /** The identifiers of a message's calls, with their paths. */

@@ -45,6 +45,10 @@ describe("a member", () => {
         { messages: user({ type: "tool_result", tool_use_id: "t", content: "a" }) },
         "messages[0].content[0].tool_use_id",
       ],
+      [
+        { messages: user({ type: "tool_result", tool_use_id: "", content: "a" }) },
+        "messages[0].content[0].tool_use_id",
+      ],
       [{ messages: user({ type: "tool_use", id: "t", name: "f", input: {} }) }, "messages[0].content[0]"],
       [
         { messages: [...HELLO, { role: "assistant", content: [{ type: "tool_use", id: "t", name: "f", input: {} }] }] },
@@ -117,7 +121,7 @@ describe("a member", () => {
       const found = await refusal(await service.post(PATH, request));
       assert.deepEqual([found.status, found.type], [400, "invalid_request_error"], `${name}: ${found.message}`);
       assert.ok(found.message.includes(member), `${name}: ${found.message}`);
-      assert.doesNotMatch(found.message, /attachments|response_format\.\w|tool_call|parameters/);
+      assert.doesNotMatch(found.message, /attachments|response_format\.\w|tool_call|parameters|role "tool"/);
       // The same in a body that a thread reads.
       const large = await refusal(await service.post(PATH, { ...request, note: "a".repeat(20_000) }));
       assert.deepEqual([large.status, large.message], [400, found.message], name);

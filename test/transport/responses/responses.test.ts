@@ -490,6 +490,7 @@ test("refuses by name what would change the answer", async ({ service, vendor })
       const { status, json } = await ask(service, { input: "Hello", ...body, ...more });
       assert.deepEqual([status, json.error?.param], [400, param], JSON.stringify([body, json]).slice(0, 400));
       assert.deepEqual(Object.keys(json.error), ["message", "type", "param", "code"]);
+      assert.doesNotMatch(json.error.message, /role "tool"/);
     }
   }
   assert.equal(vendor.calls.length, 0);
