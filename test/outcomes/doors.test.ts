@@ -49,6 +49,14 @@ test("records the outcome of an answer over every door, and counts for the model
   assert.match(by("openai"), /knowledge \d \d \d 0/);
   assert.equal(by("anthropic").includes(" 1 0 0 1"), true, counted.join("\n"));
 
+  const misspelt = await service.post(path, { expected: "b", corect: true });
+  assert.deepEqual(await bodyOf(misspelt), body);
+  const notice = "unknown_field: corect is not a field of this request. It was ignored.";
+  assert.deepEqual(
+    [response, misspelt].map(({ headers }) => headers.get("x-chorus-notice")),
+    [null, notice],
+  );
+
   // Another replica, and each protocol.
   const other = await panel.start();
   assert.deepEqual(await bodyOf(await other.post(path, { expected: "b" })), body);

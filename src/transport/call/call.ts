@@ -163,7 +163,7 @@ export interface Format {
   /** Returns headers with the rate limits, beside those of the standard. */
   readonly rateHeaders?: RateHeaders;
   /** Returns headers of every response: names and values in turn. */
-  headers?(call: Pick<Call, "requestId">): readonly string[];
+  headers?(call: Pick<Call, "requestId" | "unknown">): readonly string[];
   /** Writes the response to a request that failed before its response began. */
   failure(failure: Failure, call: Pick<Call, "requestId">): Reply;
 }

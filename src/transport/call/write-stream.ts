@@ -9,7 +9,8 @@ import { abortResponse, drained, endIfStalled, writeHead } from "./write.ts";
 type Piece = string | Buffer;
 type Writing = Pick<
   Call,
-  "request" | "response" | "requestId" | "format" | "limits" | "signal" | "isLate" | "streamFailure" | "facts"
+  | ("request" | "response" | "requestId" | "unknown" | "format" | "limits")
+  | ("signal" | "isLate" | "streamFailure" | "facts")
 >;
 
 /** Length of pieces that are written at once, without waiting for the end of the turn. */

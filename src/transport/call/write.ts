@@ -12,7 +12,7 @@ const NONE: readonly string[] = [];
 
 /** Sends the head of a response. Node writes a flat list as it is; other forms of headers it copies first. */
 export function writeHead(
-  call: Pick<Call, "request" | "response" | "requestId" | "format" | "limits">,
+  call: Pick<Call, "request" | "response" | "requestId" | "unknown" | "format" | "limits">,
   status: number,
   headers: readonly string[],
 ): void {

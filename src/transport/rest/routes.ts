@@ -8,7 +8,9 @@ import type { Authenticate } from "../call/authenticate.ts";
 import type { Format, Run } from "../call/call.ts";
 import { flatFailure, jsonReply } from "../call/json-reply.ts";
 import { methodsOf } from "../call/methods.ts";
+import { noticeHeader } from "../call/notices.ts";
 import type { MethodRoute } from "../call/route.ts";
+import { unknownNotices } from "../call/unknown-members.ts";
 import { decodeBody, decodeQuery } from "./decode.ts";
 import { encode } from "./encode.ts";
 import { withPathFields } from "./path.ts";
@@ -29,6 +31,9 @@ export const REST: Format = {
   failure: flatFailure,
 };
 
+/** The same for answers without a place for notices. */
+const NOTED: Format = { ...REST, headers: ({ unknown }) => noticeHeader(unknownNotices(unknown)) };
+
 const NOTHING = {};
 
 export type HttpRoute = MethodRoute & { readonly path: string; readonly verb: string };
@@ -37,7 +42,7 @@ export function restRoutes(runs: Record<keyof typeof GenerationService.method, R
   return methodsOf([GenerationService]).map((method): HttpRoute => {
     const found = httpRoute(method.desc);
     const run = withPathFields(method.desc, found.path, runs[method.desc.localName as keyof typeof runs]);
-    return { ...found, transport: "rest", method, format: REST, authenticate, run };
+    return { ...found, transport: "rest", method, format: method.takesPrompt ? REST : NOTED, authenticate, run };
   });
 }
 

@@ -293,6 +293,7 @@ async function serve(
         request,
         response,
         requestId: "req_1",
+        unknown: {},
         signal,
         isLate: false,
         format: undefined,
