@@ -47,5 +47,9 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "CreateResponseRequest.safety_identifier": { maxLength: 128 },
 };
 
-/** Lists that only some responses have. In the proto files, a list cannot be `optional`. */
-export const OPTIONAL: ReadonlySet<string> = new Set(["ChatCompletionChunk.notices", "MessageEvent.notices"]);
+/** Members that only some responses have: lists, which cannot be `optional` in the proto files, and nullable ones. */
+export const OPTIONAL: ReadonlySet<string> = new Set([
+  "ChatCompletionChunk.notices",
+  "ChatCompletionChunk.usage",
+  "MessageEvent.notices",
+]);

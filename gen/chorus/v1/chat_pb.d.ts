@@ -1554,7 +1554,7 @@ export declare type ChatCompletionChunk = Message<"chorus.v1.ChatCompletionChunk
   choices: ChatChunkChoice[];
 
   /**
-   * Tokens and credits of the request. Only in the last chunk, and only with `include_usage`.
+   * Tokens and credits of the request in the last chunk; null in the others. Only with `include_usage`.
    *
    * @generated from field: optional chorus.v1.ChatUsage usage = 6;
    */

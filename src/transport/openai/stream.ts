@@ -20,8 +20,9 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
       `"model":${JSON.stringify(model)},`;
     return `${head}${members}}\n\n`;
   };
+  const noUsage = includeUsage ? ',"usage":null' : "";
   const choice = (delta: string, finish: string) =>
-    `"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]`;
+    `"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]${noUsage}`;
   const last = (end: Ended) => {
     const usage = includeUsage ? chunk(`"choices":[],"usage":${usageJson(end)}`) : "";
     return `${chunk(`${choice("", finishJson(end))},"notices":${noticesJson(end)}`)}${usage}data: [DONE]\n\n`;

@@ -250,6 +250,7 @@ describe("a stream", () => {
         assert.deepEqual(usage.choices, []);
         assert.deepEqual([usage.usage.prompt_tokens, usage.usage.completion_tokens], [1, 2]);
       }
+      assert.ok(events.every((event) => (include_usage ? event.usage === null : !("usage" in event))));
       const choices = events.map((event) => event.choices[0]);
       assert.equal(choices[0].delta.role, "assistant");
       assert.equal(choices.map(({ delta }) => delta.content ?? "").join(""), "Good morning");
