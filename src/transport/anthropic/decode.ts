@@ -34,6 +34,9 @@ export interface MessageTerms extends ForeignTerms {
 /** Members without which the answer would be another one. */
 const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo", THREAD]);
 
+/** Members that keep a search of the web to some domains. */
+const DOMAINS = /^tools\[\d+\]\.(?:allowed|blocked)_domains$/;
+
 /** Members that change no answer, which can stand at any depth. */
 const HINT = /(?:^|\.)(?:cache_control|defer_loading|caller)$/;
 
@@ -51,7 +54,7 @@ export function decodeMessages(bytes: Uint8Array): Decoded<ReturnType<typeof req
   const text = decodeText(bytes);
   const found: UnknownMembers = { unknown: [], more: 0 };
   const body = decodeForeign(CreateMessageRequestSchema, text, parseBody(text), (name) => {
-    if (REFUSED.has(name)) throw notSupported(name);
+    if (REFUSED.has(name) || DOMAINS.test(name)) throw notSupported(name);
     if (!HINT.test(name)) addUnknown(found, name);
   });
   return { ...requestOf(body), ...found };

@@ -14,6 +14,7 @@ export const RESPONSE_MEMBERS: MemberRules = {
     ["prompt", refuse("The service stores no prompts. Send instructions and input.")],
     ["top_logprobs", (value) => (value === 0 ? undefined : "is not supported. Leave it out.")],
     ["modalities", (value) => (JSON.stringify(value) === '["text"]' ? undefined : 'must be ["text"]. Leave it out.')],
+    ["tools[].filters", refuseFilters],
     ["input[].content[].file_id", refuse("The service stores no files. Send file_data or image_url.")],
     ["input[].content[].file_url", refuse("The service loads no files. Send file_data.")],
   ]),
@@ -40,6 +41,13 @@ export const RESPONSE_MEMBERS: MemberRules = {
     ...["tools[]", "tools[].tools[]", "input[].tools[]"].map((path) => own(`${path}.defer_loading`)),
   ]),
 };
+
+/** For the domains to which a search of the web is kept. */
+function refuseFilters(value: unknown): string | undefined {
+  const lists = Object.values(value ?? {});
+  const isEmpty = lists.every((list) => list === null || (Array.isArray(list) && list.length === 0));
+  return isEmpty ? undefined : "is not supported: the service searches all domains. Leave it out.";
+}
 
 /** A member of an item that the service itself has written, or that only its author needs. */
 function own(name: string): [name: string, asks: () => boolean] {

@@ -285,7 +285,7 @@ describe("an answer in one piece", () => {
   });
 
   test("comes after a search of the web that tool_choice allows", async ({ service, vendor }) => {
-    const search = { type: "web_search_20250305", name: "web_search" };
+    const search = { type: "web_search_20250305", name: "web_search", allowed_domains: [] };
     const own = { name: "look", input_schema: SCHEMA };
     const named = { type: "tool", name: "web_search" };
     const cases: [tools: object[], tool_choice: object | undefined, isSearched: boolean][] = [

@@ -21,6 +21,7 @@ describe("a member", () => {
     const user = (...content: object[]) => [{ role: "user", content }];
     const image = (source: object) => user({ type: "image", source });
     const file = (source: object, more = {}) => user({ type: "document", source, ...more });
+    const search = { type: "web_search_20250305", name: "web_search" };
     const schema = (of: object) => ({ output_config: { format: { type: "json_schema", ...of } } });
     const cases: [body: object, member: string][] = [
       [{ max_tokens: undefined }, "max_tokens"],
@@ -32,13 +33,12 @@ describe("a member", () => {
       [{ tools: [{ name: "a b", input_schema: { type: "object" } }] }, "tools[0].name"],
       [
         {
-          tools: [
-            { type: "web_search_20250305", name: "web_search" },
-            { name: "f", input_schema: 1 },
-          ],
+          tools: [search, { name: "f", input_schema: 1 }],
         },
         "tools[1].input_schema",
       ],
+      [{ tools: [{ ...search, allowed_domains: ["example.com"] }] }, "tools[0].allowed_domains"],
+      [{ tools: [{ ...search, blocked_domains: ["example.com"] }] }, "tools[0].blocked_domains"],
       [{ tool_choice: { type: "any" } }, "tool_choice"],
       [{ tool_choice: { type: "tool" } }, "tool_choice.name"],
       [

@@ -430,7 +430,8 @@ describe("a response", () => {
       [{ type: "web_search_preview" }, ["web_search_unavailable"]],
       ["none", []],
     ] as const) {
-      const search = await ask(service, { input: "Hello", tools: [{ type: "web_search_preview" }], tool_choice });
+      const tools = [{ type: "web_search_preview", filters: { allowed_domains: [] } }];
+      const search = await ask(service, { input: "Hello", tools, tool_choice });
       assert.deepEqual(
         search.json.notices?.map(({ code }: Json) => code),
         codes,
@@ -461,6 +462,7 @@ test("refuses by name what would change the answer", async ({ service, vendor })
     [{ input: "" }, "input"],
     [{ input: 1 }, "input"],
     [{ tools: [{ type: "computer_use_preview" }] }, "tools[0].type"],
+    [{ tools: [{ type: "web_search", filters: { allowed_domains: ["example.com"] } }] }, "tools[0].filters"],
     [{ tools: [{ type: "custom", name: "a b" }] }, "tools[0].name"],
     [{ tools: [{ type: "custom", name: "a", format: { type: "json" } }] }, "tools[0].format.type"],
     [{ tools: [{ ...TOOL, name: "a b" }] }, "tools[0].name"],
