@@ -66,6 +66,10 @@ function textsOfMessage({ text, calls, results }: Message): string | string[] {
   return [text, ...called, ...(results?.map((result) => result.text) ?? [])];
 }
 
+/** Protobuf writes a map in the order of its members, which means nothing, so they are sorted. */
 function digestOf(request: GenerateRequest): string {
-  return createHash("sha256").update(toBinary(GenerateRequestSchema, request)).digest("hex");
+  const tags = Object.fromEntries(Object.entries(request.tags).sort());
+  return createHash("sha256")
+    .update(toBinary(GenerateRequestSchema, { ...request, tags }))
+    .digest("hex");
 }

@@ -185,3 +185,12 @@ test("an idempotency key belongs to the subjects of the request, too", async ({ 
   assert.equal((await ask({ "X-Chorus-User": "other" })).status, 422);
   assert.equal(vendor.calls.length, 1);
 });
+
+test("a repeated request may have its tags in another order", async ({ service, vendor }) => {
+  const ask = (tags: object) =>
+    service.post("/v1/generate", { prompt: "Hello", tags }, { "Idempotency-Key": "tags-1" });
+  const first = await bodyOf(await ask({ b: "2", "a-1": "3", a: "1" }));
+  assert.equal((await bodyOf(await ask({ a: "1", b: "2", "a-1": "3" }))).id, first.id);
+  assert.equal((await ask({ a: "2", b: "1", "a-1": "3" })).status, 422);
+  assert.equal(vendor.calls.length, 1);
+});
