@@ -7,7 +7,7 @@ import { Failure, invalid } from "../contract/failure.ts";
 import { numberOf, readEnum, words } from "../contract/json-names.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
-import { checkOwnCap, checkSetter, visibleCaps } from "./own-caps.ts";
+import { checkOwnCap, checkSetter, type Setter, visibleCaps } from "./own-caps.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText, parseAmount } from "./shared/amount.ts";
 import { type Actor, developerOf, record } from "./shared/audit.ts";
@@ -25,7 +25,7 @@ const MAX_CAPS = 1_000;
 const MAX_COUNT = 1_000_000_000_000n;
 
 /** A row of `caps`. */
-interface CapRow {
+interface CapRow extends Setter {
   id: string;
   subject: string;
   figure: string;
@@ -35,8 +35,6 @@ interface CapRow {
   action: string;
   ends_at: Date | null;
   created_at: Date;
-  /** Identifier of a person or token; null: not known. */
-  created_by: string | null;
 }
 
 /** A cap in a list. used: as `Cap.used`; null: not read. */
@@ -69,7 +67,7 @@ export function createCapAdmin(pool: Pool, clock?: Clock): CapAdmin {
           id,
           capId.replaceAll("\0", ""),
         ]);
-        if (row) checkSetter(developerOf(actor), row.created_by);
+        if (row) checkSetter(developerOf(actor), row);
         if (row) return { row, action: "cap.clear" };
         const message = "There is no cap with this identifier. Identifiers begin with cap_; list the caps to see them.";
         throw new Failure("unknown_entity", { field: "id", message });
@@ -130,7 +128,7 @@ async function change(
   });
 }
 
-type NewCap = Omit<CapRow, "id" | "created_at" | "created_by">;
+type NewCap = Omit<CapRow, "id" | "created_at" | keyof Setter>;
 
 async function write(query: Query, workspaceId: string, row: NewCap, actor: Actor, now: number): Promise<CapRow> {
   const [{ others = 0n } = {}] = await query<{ others: bigint }>(
@@ -148,11 +146,13 @@ async function write(query: Query, workspaceId: string, row: NewCap, actor: Acto
     [workspaceId, row.subject, new Date(now)],
   );
   const [written] = await query<CapRow>(
-    `insert into caps as c (workspace_id, id, subject, figure, period, amount, action, ends_at, created_at, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), $9)
+    `insert into caps as c (workspace_id, id, subject, figure, period, amount, action, ends_at, created_at, created_by,
+       by_developer)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), $9, $10)
      on conflict (workspace_id, subject, figure, period, action, (ends_at is not null)) do update
        set amount = excluded.amount, ends_at = excluded.ends_at,
-         created_by = case when $10 then c.created_by else excluded.created_by end returning *`,
+         created_by = case when $10 then c.created_by else excluded.created_by end,
+         by_developer = c.by_developer and $10 returning *`,
     [
       ...[workspaceId, `cap_${randomHex()}`, row.subject, row.figure, row.period, row.amount, row.action, row.ends_at],
       ...[actor.id, developerOf(actor) !== undefined],
@@ -160,7 +160,7 @@ async function write(query: Query, workspaceId: string, row: NewCap, actor: Acto
   );
   if (!written) throw new Error("no cap was written");
   // The failure undoes the change.
-  checkSetter(developerOf(actor), written.created_by);
+  checkSetter(developerOf(actor), written);
   return written;
 }
 

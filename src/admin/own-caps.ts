@@ -22,10 +22,10 @@ export async function checkOwnCap(query: Query, workspaceId: string, developer: 
     developer,
   ]);
   if (own.length === 0) throw notOwn();
-  // A cap of one key comes before that of each key, so it must not be above it either.
+  // A cap above these has no effect.
   const bounds = [
-    await boundOf(query, workspaceId, developer, { ...cap, subject: `tag:${MEMBER_TAG}=${developer}` }),
-    await boundOf(query, workspaceId, developer, cap),
+    await boundOf(query, workspaceId, { ...cap, subject: `tag:${MEMBER_TAG}=${developer}` }),
+    await boundOf(query, workspaceId, cap),
   ].filter((bound) => bound !== undefined);
   let most = cap.amount;
   for (const bound of bounds) if (bound < most) most = bound;
@@ -34,27 +34,34 @@ export async function checkOwnCap(query: Query, workspaceId: string, developer: 
   throw invalid("cap.amount", `cap.amount may be at most ${amount}, which is what an owner allows you.`);
 }
 
-/** The amount that a subject may use by caps that others have set. */
+/** The amount that a subject may use by caps that owners have set. */
 async function boundOf(
   query: Query,
   workspaceId: string,
-  developer: string,
   { subject, figure, period }: Cap,
 ): Promise<bigint | undefined> {
   const [row] = await query<{ amount: bigint }>(
     `select amount from caps
      where workspace_id = $1 and subject in ($2, template_of($2)) and figure = $3 and period = $4
        and action = 'refuse' and (ends_at > clock_timestamp()) is not false
-       and created_by is distinct from $5
+       and not by_developer
      order by subject = $2 desc, ends_at is not null desc limit 1`,
-    [workspaceId, subject, figure, period, developer],
+    [workspaceId, subject, figure, period],
   );
   return row?.amount;
 }
 
-/** Checks that a developer changes or removes a cap that they set. @throws Failure missing_scope */
-export function checkSetter(developer: string | undefined, setter: string | null): void {
-  if (developer !== undefined && setter !== developer) throw notOwn();
+/** Who set a cap. */
+export interface Setter {
+  /** Identifier of a person or token; null: not known. */
+  readonly created_by: string | null;
+  /** Whether that person was a developer then. */
+  readonly by_developer: boolean;
+}
+
+/** Checks that a developer changes or removes a cap that they set in this role. @throws Failure missing_scope */
+export function checkSetter(developer: string | undefined, { created_by, by_developer }: Setter): void {
+  if (developer !== undefined && !(by_developer && created_by === developer)) throw notOwn();
 }
 
 /** SQL condition for the caps that a developer sees: those of their keys, of each key, and their own. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { CapAction, CapFigure, CapPeriod } from "../../gen/chorus/v1/generation_pb.js";
+import type { Role } from "../../src/contract/roles.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { adminOf } from "../helpers/admin.ts";
 import { postOf, recordIn } from "../helpers/exchange.ts";
@@ -93,6 +94,33 @@ test("quotas of a caller have the caps of its key, its tags and the user, with t
     [["tag:team=a", 3]],
   );
   assert.deepEqual((await usage.getQuotas({ workspace })).quotas?.caps, []);
+});
+
+test("a developer's cap lowers what an owner sets before or after it, and never raises it", async ({
+  database: { pool },
+}) => {
+  const { workspace, set, caps, usage, keys } = await openCaps(pool);
+  await pool.query("insert into people values ('per_caps', 'https://id', 'ann', 'Ann', '', $1)", [NOW]);
+  const as = (role: Role) => ({ kind: "member", id: "per_caps", workspaceId: workspace, role }) as const;
+  const ann = as("developer");
+  const { key } = await keys.createKey({ name: "hers" }, ann);
+  const subject = `key:${key?.id}`;
+  const cap = (amount: string, more: object = {}) => ({
+    cap: { subject, figure: CapFigure.INPUT_TOKENS, period: CapPeriod.DAY, amount, ...more },
+  });
+  const limit = async () => (await usage.getQuotas({ workspace, subject })).quotas?.caps.map(({ limit }) => limit);
+  await caps.setCap(cap("1000"), ann);
+  await caps.setCap(cap("2000", soon), ann);
+  assert.deepEqual(await limit(), [2000]);
+  await set("key:*", CapFigure.INPUT_TOKENS, CapPeriod.DAY, 50);
+  assert.deepEqual(await limit(), [50]);
+  await caps.setCap(cap("5"), as("owner"));
+  assert.deepEqual(await limit(), [5]);
+  await caps.setCap(cap("4", soon), ann);
+  assert.deepEqual(await limit(), [4]);
+  await assert.rejects(caps.setCap(cap("6", soon), ann), { field: "cap.amount" });
+  // Ann set this one before she was a developer.
+  await assert.rejects(caps.setCap(cap("3"), ann), { kind: "missing_scope" });
 });
 
 test("finds the requests of a tag", async ({ database: { pool } }) => {

@@ -14,11 +14,16 @@ export async function cap(
   figure: string,
   period: string,
   amount: number,
-  { workspace = "w", action = "refuse", endsAt }: { workspace?: string; action?: string; endsAt?: number } = {},
+  {
+    workspace = "w",
+    action = "refuse",
+    endsAt,
+    byDeveloper = false,
+  }: { workspace?: string; action?: string; endsAt?: number; byDeveloper?: boolean } = {},
 ): Promise<void> {
-  await query("insert into caps values ($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
+  await query("insert into caps values ($1, $2, $3, $4, $5, $6, $7, $8, $9, null, $10)", [
     ...[workspace, `cap_${++caps}`, subject, figure, period, amount, action],
-    ...[endsAt === undefined ? null : new Date(endsAt), new Date(AT)],
+    ...[endsAt === undefined ? null : new Date(endsAt), new Date(AT), byDeveloper],
   ]);
 }
 

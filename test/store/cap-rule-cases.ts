@@ -52,6 +52,25 @@ const CHOICE_CASES: Cases = {
     assert.deepEqual(await capsOf(query, "key:u"), []);
   },
 
+  async "chooses the lower one of an owner's cap and a developer's"(query) {
+    const developer = { byDeveloper: true };
+    const raise = { byDeveloper: true, endsAt: AT + 1_000 };
+    await cap(query, "key:*", "requests", "day", 5);
+    await cap(query, "key:k", "requests", "day", 9, developer);
+    await cap(query, "key:k", "input_tokens", "day", 5);
+    await cap(query, "key:k", "input_tokens", "day", 9, raise);
+    await cap(query, "key:*", "credits", "day", 5);
+    await cap(query, "key:k", "credits", "day", 2, developer);
+    await cap(query, "key:k", "credits", "day", 3, raise);
+    await cap(query, "key:k", "requests", "total", 7, developer);
+    await cap(query, "key:*", "requests", "month", 5, { action: "low" });
+    await cap(query, "key:k", "requests", "month", 9, { ...developer, action: "low" });
+    assert.deepEqual(await capsOf(query, "key:k"), [
+      ...["credits day 3 refuse", "input_tokens day 5 refuse"],
+      ...["requests day 5 refuse", "requests month 5 low", "requests total 7 refuse"],
+    ]);
+  },
+
   async "names the kinds of subjects that can have caps, and of keys only the own one"(query) {
     assert.equal(await kindsOf(query, "w", "k"), null);
     await cap(query, "key:other", "requests", "day", 1);
