@@ -8,7 +8,8 @@ import type { Authenticator, Caller } from "../admission/authenticate.ts";
 import type { Rates } from "../admission/price.ts";
 import type { OidcConfig } from "../config/oidc.ts";
 import type { Clock } from "../contract/clock.ts";
-import { checkUser } from "../contract/subjects.ts";
+import { Failure } from "../contract/failure.ts";
+import { checkUser, MEMBER_TAG } from "../contract/subjects.ts";
 import { createShares } from "../overload/shares.ts";
 import { TextKeys } from "../runs/text-keys.ts";
 import type { Notifications } from "../store/notifications.ts";
@@ -95,7 +96,7 @@ export function createAdminServices(parts: AdminParts) {
       }),
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
-        if (user !== "") checkUser("user", user);
+        if (user !== "") checkQuotaUser(user, caller);
         const tags = Object.entries(caller.fixedTags ?? {}).map(([name, value]) => `tag:${name}=${value}`);
         return quotas(caller, [`key:${caller.keyId}`, ...tags, ...(user === "" ? [] : [`user:${user}`])]);
       }),
@@ -122,4 +123,12 @@ export function createAdminServices(parts: AdminParts) {
     operatorSessions,
     operatorSignIn: createOperatorSignIn(tokens, operatorSessions),
   };
+}
+
+/** @throws Failure `invalid_request`, or `missing_scope` for a developer, who sees no quotas of others */
+function checkQuotaUser(user: string, { fixedTags }: Caller): void {
+  checkUser("user", user);
+  if (fixedTags?.[MEMBER_TAG] === undefined) return;
+  const message = "The quotas of a user need the role owner, billing or viewer in the workspace. Leave user out.";
+  throw new Failure("missing_scope", { message });
 }

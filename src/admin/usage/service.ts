@@ -4,7 +4,7 @@ import type { Rates } from "../../admission/price.ts";
 import { Failure } from "../../contract/failure.ts";
 import { MEMBER_TAG } from "../../contract/subjects.ts";
 import type { Pool } from "../../store/pool.ts";
-import { type Actor, developerOf } from "../shared/audit.ts";
+import type { Actor } from "../shared/audit.ts";
 import { visibleKeys } from "../shared/own-keys.ts";
 import { checkSubject } from "../shared/subject.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
@@ -22,7 +22,7 @@ export function createUsageAdmin(pool: Pool, quotas: ReadQuotas, rates: () => Ra
     async getUsage({ workspace, keyId, subject, ...request }, actor) {
       const { id: workspaceId, name } = await findWorkspace(pool.query, actor, workspace);
       const keys = await visibleKeys(pool.query, actor, "");
-      if (keys) checkOwn(actor, request, subject);
+      if (keys) checkOwn(actor, keys, request, subject);
       // The sums of a developer's own tag are those of their keys.
       const of = { workspaceId, keyId, subject, keys: subject.startsWith("tag:") ? undefined : keys };
       const usage = await readMetrics(pool, request, of);
@@ -30,7 +30,8 @@ export function createUsageAdmin(pool: Pool, quotas: ReadQuotas, rates: () => Ra
     },
     async getQuotas({ workspace, subject }, actor) {
       if (subject !== "") checkSubject("subject", subject);
-      if (developerOf(actor) !== undefined) checkOwn(actor, {}, subject);
+      const keys = await visibleKeys(pool.query, actor, "");
+      if (keys) checkOwn(actor, keys, {}, subject);
       const { id: workspaceId, name } = await findWorkspace(pool.query, actor, workspace);
       const found = await quotas({ workspaceId, workspace: name }, subject === "" ? [] : [subject]);
       return { quotas: found, rates: rates() };
@@ -44,10 +45,16 @@ export function createUsageAdmin(pool: Pool, quotas: ReadQuotas, rates: () => Ra
 }
 
 /** Developers see the use of their keys, and of themselves as a subject. @throws Failure missing_scope */
-function checkOwn(actor: Actor, { groupBy }: Partial<Pick<GetUsageRequest, "groupBy">>, subject: string): void {
+function checkOwn(
+  actor: Actor,
+  keys: readonly string[],
+  { groupBy }: Partial<Pick<GetUsageRequest, "groupBy">>,
+  subject: string,
+): void {
   const isSplit = groupBy === MetricsGroupBy.USER || groupBy === MetricsGroupBy.TAG;
-  const isOwn = ["", `tag:${MEMBER_TAG}=${actor.id}`].includes(subject) || subject.startsWith("key:");
-  if (!isSplit && isOwn) return;
-  const message = "Usage by user and by tag needs the role owner, billing or viewer in the workspace.";
+  const own = ["", `tag:${MEMBER_TAG}=${actor.id}`, ...keys.map((key) => `key:${key}`)];
+  if (!isSplit && own.includes(subject)) return;
+  const message =
+    "Usage by user, by tag and of keys of others needs the role owner, billing or viewer in the workspace.";
   throw new Failure("missing_scope", { message });
 }

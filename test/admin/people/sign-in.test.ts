@@ -187,6 +187,28 @@ test("confines the keys of a developer to answers, and their caps to what an own
   await office.caps.setCap(cap(`key:${key?.id}`, "4"), actor);
 });
 
+test("shows a developer the quotas of their own keys, and of nobody else", async ({ provider, office, subject }) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { actor, shown } = (await office.signIn(subject)).session;
+  assert.ok(shown);
+  const { key: own } = await office.keys.createKey({ name: "hers" }, actor);
+  const { key: other } = await office.keys.createKey({ workspace: "default", name: "others" });
+  await office.caps.setCap({ cap: { subject: `key:${own?.id}`, figure: 2, period: 3, amount: "7" } }, actor);
+  const { quotas } = await office.usage.getQuotas({ subject: `key:${own?.id}` }, actor);
+  assert.deepEqual(
+    quotas?.caps.map(({ limit }) => limit),
+    [7],
+  );
+  await office.usage.getQuotas({ subject: `tag:chorus.member=${actor.id}` }, actor);
+  for (const subject of [`key:${other?.id}`, "key:*", "user:alice", "user:*", "tag:chorus.member=*"]) {
+    await assert.rejects(office.usage.getQuotas({ subject }, actor), { kind: "missing_scope" }, subject);
+    await assert.rejects(office.usage.getUsage({ subject }, actor), { kind: "missing_scope" }, subject);
+  }
+  await office.quotas(shown.caller);
+  for (const user of ["alice", "*"])
+    await assert.rejects(async () => office.quotas(shown.caller, { user }), { kind: "missing_scope" }, user);
+});
+
 test("shows a developer how requests of their own keys were answered, and no others", async ({
   pool,
   provider,
