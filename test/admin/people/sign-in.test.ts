@@ -148,7 +148,7 @@ test("asks the provider once for many requests of a session, and uses each refre
   }
 });
 
-test("takes the keys from a member who becomes billing or viewer, and caps those of a new developer", async ({
+test("takes the keys from a member who becomes billing or viewer, and confines those of a new developer", async ({
   provider,
   office,
   subject,
@@ -158,15 +158,19 @@ test("takes the keys from a member who becomes billing or viewer, and caps those
   const { actor } = await office.people.authenticate(secret);
   const { key } = await office.keys.createKey({ name: "hers" }, actor);
   assert.equal(key?.tags, undefined);
+  const { key: reader } = await office.keys.createKey({ name: "reader", scopes: [2] }, actor);
   const confirmed = async (groups: string[]) => {
     provider.accounts.set(subject, { name: "Ann", groups });
     office.pass(9 * MINUTE);
     await office.people.authenticate(secret);
     const { keys } = await office.keys.listKeys({ workspace: "default" });
-    return keys.find(({ id }) => id === key?.id);
+    return [key, reader].map((key) => keys.find(({ id }) => id === key?.id));
   };
-  assert.deepEqual((await confirmed(["engineering"]))?.tags?.fixed, { "chorus.member": actor.id });
-  assert.ok((await confirmed(["finance"]))?.revokedAt);
+  const [confined, ended] = await confirmed(["engineering"]);
+  assert.deepEqual(confined?.tags?.fixed, { "chorus.member": actor.id });
+  assert.deepEqual([confined?.scopes, confined?.revokedAt], [[1], undefined]);
+  assert.deepEqual([ended?.scopes, ended?.revokedAt !== undefined], [[2], true]);
+  assert.ok((await confirmed(["finance"]))[0]?.revokedAt);
 });
 
 test("confines the keys of a developer to answers, and their caps to what an owner allows", async ({
