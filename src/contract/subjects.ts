@@ -11,7 +11,7 @@ export interface Subjects {
 /** Values by name. */
 export type Tags = Readonly<Record<string, string>>;
 
-/** Largest number of tags of a request. */
+/** Largest number of tags of a request, beside those that only the service sets. */
 export const MAX_TAGS = 8;
 
 /** Longest `user` and longest value of a tag, in characters (Unicode code points). */

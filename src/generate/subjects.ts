@@ -1,6 +1,6 @@
 import type { Caller } from "../admission/authenticate.ts";
 import { type Failure, invalid } from "../contract/failure.ts";
-import { checkTags, checkUser, isEmpty, MAX_TAGS, type Subjects, type Tags } from "../contract/subjects.ts";
+import { checkTags, checkUser, isEmpty, isOwnTag, MAX_TAGS, type Subjects, type Tags } from "../contract/subjects.ts";
 
 /** What the headers `X-Chorus-User` and `X-Chorus-Tags` say. */
 export interface SubjectHeaders {
@@ -31,7 +31,7 @@ export function readSubjects(
       throw notAllowed(isNamed ? `tags.${name}` : TAGS_HEADER, name, fixed !== undefined);
   }
   const tags = fixedTags ? { ...named, ...fixedTags } : named;
-  if (fixedTags && Object.keys(tags).length > MAX_TAGS) {
+  if (fixedTags && Object.keys(tags).filter((name) => !isOwnTag(name)).length > MAX_TAGS) {
     const message = `A request may have ${MAX_TAGS} tags, with those of the API key. Send fewer.`;
     throw invalid(isNamed ? "tags" : TAGS_HEADER, message);
   }

@@ -177,6 +177,22 @@ test("a key sets tags, and can refuse others", async ({ service, database: { poo
   await assert.rejects(async () => wrong, { field: "tags.fixed" });
 });
 
+test("the tag of a developer is beside the tags that the key fixes", async ({ service, database: { pool } }) => {
+  const { keys } = adminOf(pool);
+  const [{ id: workspaceId = "" } = {}] = await pool.query<{ id: string }>(
+    "select id from workspaces where name = 'default'",
+  );
+  await pool.query("insert into people values ('per_tags', 'https://id', 'ann', 'Ann', '', now())");
+  const ann = { kind: "member", id: "per_tags", workspaceId, role: "developer" } as const;
+  const fixed = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`t${i}`, "v"]));
+  const { secret } = await keys.createKey({ tags: { fixed } }, ann);
+  const ask = async (tags: object) =>
+    bodyOf(await service.post("/v1/generate", { prompt: "Hello", tags }, { "x-api-key": secret }));
+  const { request_id: id } = await ask({});
+  assert.deepEqual(await recorded(pool, id), [undefined, { ...fixed, "chorus.member": ann.id }]);
+  assert.equal((await ask({ other: "b" })).field, "tags");
+});
+
 test("an idempotency key belongs to the subjects of the request, too", async ({ service, vendor }) => {
   const ask = (headers: Record<string, string>) =>
     service.post("/v1/generate", { prompt: "Hello" }, { "Idempotency-Key": "one", ...headers });

@@ -5,7 +5,7 @@ import { createSecret, hashSecret, prefixOf } from "../../admission/secret.ts";
 import type { Clock } from "../../contract/clock.ts";
 import { Failure, invalid } from "../../contract/failure.ts";
 import { readEnum } from "../../contract/json-names.ts";
-import { checkTags, isEmpty, MAX_TAGS, MEMBER_TAG, type Tags } from "../../contract/subjects.ts";
+import { checkTags, isEmpty, MEMBER_TAG, type Tags } from "../../contract/subjects.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, developerOf, record } from "../shared/audit.ts";
 import { checkLabel, readExpiry } from "../shared/fields.ts";
@@ -148,11 +148,6 @@ function readTags(tags: KeyTags | undefined, developer: string | undefined): Pic
   const { [MEMBER_TAG]: sent, ...named } = fixed;
   checkTags("tags.fixed", sent === developer ? named : fixed);
   const all: Tags = developer === undefined ? named : { ...named, [MEMBER_TAG]: developer };
-  if (Object.keys(all).length > MAX_TAGS)
-    throw invalid(
-      "tags.fixed",
-      `A developer's key may fix ${MAX_TAGS - 1} tags, because the service sets another one.`,
-    );
   return { fixedTags: isEmpty(all) ? null : all, forbidsTags: forbidsOthers };
 }
 
