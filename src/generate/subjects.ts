@@ -26,7 +26,7 @@ export function readSubjects(
   const isNamed = !isEmpty(body.tags);
   const named = isNamed ? body.tags : tagsOfHeader(headers.tags);
   for (const [name, value] of Object.entries(named)) {
-    const fixed = fixedTags?.[name];
+    const fixed = fixedTags && Object.hasOwn(fixedTags, name) ? fixedTags[name] : undefined;
     if (fixed === undefined ? forbidsTags : fixed !== value)
       throw notAllowed(isNamed ? `tags.${name}` : TAGS_HEADER, name, fixed !== undefined);
   }
