@@ -19,5 +19,9 @@ export function parseTime(option: string, text: string, direction: 1 | -1): Time
       `${option} must be a time such as 2027-01-31T00:00:00Z, or a duration such as 90m, 12h or 30d, but is "${text}".`,
     );
   }
+  // Date takes the 30th of February for the second of March.
+  const day = text.slice(0, 10);
+  if (isTime && new Date(day).getUTCDate() !== Number(day.slice(8)))
+    throw new CliError(`${option} must be a day of the calendar, but is "${text}".`);
   return timestampFromDate(date);
 }

@@ -92,9 +92,14 @@ test("prints an error to standard error and exits with code 1", async ({ workspa
     [["keys", "create", "--workspace", "default", "--expires", "soon"], /--expires .*2027-01-31.*"soon"/],
     [["keys", "create", "--workspace", "default", "--expires", "30"], /--expires/],
     [
+      ["keys", "create", "--workspace", "default", "--expires", "2100-02-29T12:00:00+01:00"],
+      /--expires must be a day of the calendar, but is "2100-02-29T12/,
+    ],
+    [
       ["keys", "create", "--workspace", "default", "--expires", "2020-01-01"],
       /expires_at must be a time in the future/,
     ],
+    [["audit", "default", "--from", "2027-04-31"], /--from must be a day of the calendar/],
     [["keys", "list", "--workspace", "nope"], /no workspace/],
     [["keys", "revoke"], /id/],
     [["keys", "revoke", created.secret], /no key with this identifier/],
