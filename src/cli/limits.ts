@@ -9,7 +9,7 @@ import {
   WorkspaceService,
 } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { type QuotasResponse, SpendPeriodSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { LIMIT_NAMES } from "../config/tiers.ts";
+import { LIMIT_NAMES, MAX_LIMIT } from "../config/tiers.ts";
 import { numberOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { enumOf, OWN_WORKSPACE, wantsJson } from "./command.ts";
@@ -110,7 +110,9 @@ function overrideOf(limit: string, text: string): MessageInitShape<typeof LimitO
   if (text === "default") return { name, change: { case: "reset", value: {} } };
   // A longer number does not fit into an int64.
   if (/^-?\d{1,18}$/.test(text)) return { name, change: { case: "value", value: BigInt(text) } };
-  throw new CliError(`${flagOf(limit)} must be a whole number, none or default, but is "${text}".`);
+  throw new CliError(
+    `${flagOf(limit)} must be a whole number from 0 to ${MAX_LIMIT}, none or default, but is "${text}".`,
+  );
 }
 
 /** @param quotas adds what is used */

@@ -3,6 +3,10 @@ import { CliError } from "./target.ts";
 
 const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** The years 1 to 9999, which a message can express, in milliseconds since 1970. */
+const FIRST = Date.parse("0001-01-01T00:00:00Z");
+const LAST = Date.parse("9999-12-31T23:59:59.999Z");
+
 /**
  * Parses a time, or a duration relative to now.
  * @param option name of the option, for the error
@@ -13,8 +17,8 @@ export function parseTime(option: string, text: string, direction: 1 | -1): Time
   const [, count, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
   const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
   const offset = Number(count) * (UNIT_MS[unit] ?? 0) * direction;
-  const date = new Date(count ? Date.now() + offset : isTime ? text : Number.NaN);
-  if (Number.isNaN(date.getTime())) {
+  const time = count ? Date.now() + offset : isTime ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) {
     throw new CliError(
       `${option} must be a time such as 2027-01-31T00:00:00Z, or a duration such as 90m, 12h or 30d, but is "${text}".`,
     );
@@ -23,5 +27,7 @@ export function parseTime(option: string, text: string, direction: 1 | -1): Time
   const day = text.slice(0, 10);
   if (isTime && new Date(day).getUTCDate() !== Number(day.slice(8)))
     throw new CliError(`${option} must be a day of the calendar, but is "${text}".`);
-  return timestampFromDate(date);
+  if (time < FIRST || time > LAST)
+    throw new CliError(`${option} must be a time in the years 1 to 9999, but is "${text}".`);
+  return timestampFromDate(new Date(time));
 }

@@ -114,11 +114,11 @@ describe("the command line covers all operator and owner actions", () => {
     assert.match(await ok(`limits show ${acme}`), /^requests_per_day +100,000 +0 +tier 1$/m);
     await wrong(["limits", "set", acme], /Name at least one limit/);
     await wrong(["limits", "set", acme, "--requests-per-day", "-1"], /requests_per_day must be a whole number from 0/);
-    await wrong(
-      ["limits", "set", acme, "--requests-per-day", "many"],
-      /--requests-per-day must be a whole number, none or default/,
-    );
-    await wrong(["limits", "set", acme, "--requests-per-day", "99999999999999999999"], /--requests-per-day/);
+    for (const value of ["many", "99999999999999999999"])
+      await wrong(
+        ["limits", "set", acme, "--requests-per-day", value],
+        /--requests-per-day must be a whole number from 0 to 10{15}, none or default, but is/,
+      );
     await wrong(["tiers", "set", acme, "gold"], /There is no such tier/);
   });
 

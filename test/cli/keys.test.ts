@@ -99,6 +99,11 @@ test("prints an error to standard error and exits with code 1", async ({ workspa
       ["keys", "create", "--workspace", "default", "--expires", "2020-01-01"],
       /expires_at must be a time in the future/,
     ],
+    [
+      ["keys", "create", "--workspace", "default", "--expires", "99999999d"],
+      /--expires .* in the years 1 to 9999, but/,
+    ],
+    [["audit", "default", "--from", "99999999999999999d"], /--from .* in the years 1 to 9999, but is "9999/],
     [["audit", "default", "--from", "2027-04-31"], /--from must be a day of the calendar/],
     [["keys", "list", "--workspace", "nope"], /no workspace/],
     [["keys", "revoke"], /id/],
