@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Command, Option } from "commander";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsGroupBy } from "../../gen/chorus/v1/generation_pb.js";
-import { USAGE_FORMATS, type UsageFormat, usageLines } from "../contract/usage-file.ts";
+import { isPrice, USAGE_FORMATS, type UsageFormat, usageLines } from "../contract/usage-file.ts";
 import { operatorClient } from "./clients.ts";
 import { OWN_WORKSPACE } from "./command.ts";
 import { CliError } from "./target.ts";
@@ -36,9 +36,11 @@ export function addUsageExport(usage: Command): void {
 async function exportUsage(workspace: string, _: unknown, command: Command): Promise<void> {
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<ExportOptions>();
-  const { from, to, format } = options;
-  const price = Number(options.price);
-  if (!(price >= 0)) throw new CliError(`--price must be a number from 0, but is "${options.price}".`);
+  const { from, to, format, price } = options;
+  if (!isPrice(price))
+    throw new CliError(
+      `--price must be a decimal number from 0 such as 0.01, with up to nine digits on each side, but is "${price}".`,
+    );
   if (!/^[A-Z]{3}$/.test(options.currency))
     throw new CliError(`--currency must be three capital letters such as USD, but is "${options.currency}".`);
   const client = await operatorClient(UsageService, command);

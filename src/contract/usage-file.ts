@@ -11,8 +11,13 @@ export interface UsageFile {
   readonly member: string | undefined;
   /** FOCUS: currency of the costs (ISO 4217; XXX: credits). */
   readonly currency: string;
-  /** FOCUS: price of a credit in this currency. */
-  readonly price: number;
+  /** FOCUS: price of a credit in this currency; see `isPrice`. */
+  readonly price: string;
+}
+
+/** Whether a text is a price: a decimal number from 0, with up to nine digits before and after the point. */
+export function isPrice(text: string): boolean {
+  return /^\d{1,9}(\.\d{1,9})?$/.test(text);
 }
 
 type Value = string | number | null;
@@ -57,8 +62,7 @@ function focusOf(row: UsageRow, { workspace, workspaceId }: Page, { member, curr
     new Date(Date.UTC(...parts)).toISOString().replace(".000Z", "Z");
   const [year, month, day] = [start.getUTCFullYear(), start.getUTCMonth(), start.getUTCDate()];
   const tokens = Number(row.inputTokens + row.outputTokens);
-  // Credits are exact decimals; another currency is rounded as binary numbers are.
-  const cost = price === 1 ? row.credits : String(Number(row.credits) * price);
+  const cost = product(row.credits, price);
   const isKey = member === undefined;
   return {
     BilledCost: cost,
@@ -94,6 +98,16 @@ function focusOf(row: UsageRow, { workspace, workspaceId }: Page, { member, curr
     ServiceProviderName: "Chorus",
     Tags: isKey || row.subject === "" ? "{}" : JSON.stringify({ [member]: row.subject }),
   };
+}
+
+/** The exact product of two decimal numbers from 0, such as `0.0987` and `0.3`, without trailing zeros. */
+function product(one: string, other: string): string {
+  const decimals = (text: string) => text.split(".")[1]?.length ?? 0;
+  const digits = (text: string) => BigInt(text.replace(".", ""));
+  const places = decimals(one) + decimals(other);
+  const text = String(digits(one) * digits(other)).padStart(places + 1, "0");
+  const fraction = text.slice(text.length - places).replace(/0+$/, "");
+  return text.slice(0, text.length - places) + (fraction === "" ? "" : `.${fraction}`);
 }
 
 /**

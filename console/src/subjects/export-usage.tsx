@@ -50,7 +50,7 @@ function ExportForm({ period, group, close }: Props & { close: () => void }) {
   const { busy, message, error, run, stop } = useExport();
   const submit = (event: Event) => {
     event.preventDefault();
-    void run({ period, group, format, currency, price: Number(price) });
+    void run({ period, group, format, currency, price });
   };
   const last = day(new Date((period.to ?? new Date()).getTime() - 1));
   return (
@@ -128,7 +128,7 @@ function Costs({ currency, setCurrency, price, setPrice }: CostsProps) {
 interface Export extends Props {
   format: UsageFormat;
   currency: string;
-  price: number;
+  price: string;
 }
 
 function useExport() {

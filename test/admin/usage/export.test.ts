@@ -102,12 +102,17 @@ test("chorus usage export writes CSV, JSON lines and FOCUS", async ({ service, d
     { day: 2, key: "key_2", user: "u", charge: 0 },
   ]);
   const period = ["--from", "2026-03-01", "--to", "2026-03-31"];
+  const run = (...options: string[]) =>
+    runCli(["usage", "export", workspace, ...period, ...options], { DATA_DIR: service.dataDir });
   const write = async (...options: string[]) => {
-    const { code, stdout, stderr } = await runCli(["usage", "export", workspace, ...period, ...options], {
-      DATA_DIR: service.dataDir,
-    });
+    const { code, stdout, stderr } = await run(...options);
     assert.deepEqual([code, stderr], [0, ""]);
     return stdout.trimEnd().split("\n");
+  };
+  const refuse = async (...options: string[]) => {
+    const { code, stdout, stderr } = await run(...options);
+    assert.deepEqual([code, stdout], [1, ""]);
+    return stderr;
   };
   const name = workspace.replace("ws_export_", "export-");
   assert.deepEqual(await write(), [
@@ -135,4 +140,16 @@ test("chorus usage export writes CSV, JSON lines and FOCUS", async ({ service, d
     ["0.8750005", "USD", "2026-04-01T00:00:00Z", "2026-03-01T00:00:00Z", "tokens", "key_1"],
   );
   assert.equal(cell("PricingCurrencyEffectiveCost"), "1.750001");
+  for (const [price, cost] of [
+    ["1", "1.750001"],
+    // Binary numbers give 0.0000017500009999999998.
+    ["0.000001", "0.000001750001"],
+    ["1000000", "1750001"],
+    ["0", "0"],
+  ] as const) {
+    const [, row = ""] = await write("--format", "focus", "--price", price);
+    assert.equal(row.split(",")[names.indexOf("BilledCost")], cost);
+  }
+  for (const price of ["Infinity", "", " ", "0x10", "-1", "1e3", "1.", ".5"])
+    assert.match(await refuse("--price", price), /--price must be a decimal number from 0 such as 0\.01/m, price);
 });
