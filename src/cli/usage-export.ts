@@ -53,11 +53,9 @@ async function exportUsage(workspace: string, _: unknown, command: Command): Pro
   const member = { [MetricsGroupBy.USER]: "user", [MetricsGroupBy.TAG]: options.by.slice(4) }[group.groupBy as 3 | 4];
   const file = { format, member, currency: options.currency, price };
   let pageToken = "";
-  let isFirst = true;
   do {
     const page = await client.exportUsage({ ...request, pageToken });
-    await write(usageLines(page, file, isFirst));
-    if (page.rows.length > 0) isFirst = false;
+    await write(usageLines(page, file, pageToken === ""));
     ({ nextPageToken: pageToken } = page);
   } while (pageToken !== "");
 }

@@ -1,4 +1,5 @@
-import type { ExportUsageResponse, UsageRow } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { create } from "@bufbuild/protobuf";
+import { type ExportUsageResponse, type UsageRow, UsageRowSchema } from "../../gen/chorus/admin/v1/usage_pb.js";
 
 /** Formats of an export of usage: CSV (RFC 4180), JSON lines, and FOCUS 1.3 as CSV. */
 export const USAGE_FORMATS = ["csv", "jsonl", "focus"] as const;
@@ -27,17 +28,18 @@ type Columns = Record<string, Value>;
 
 type Page = Pick<ExportUsageResponse, "workspace" | "workspaceId" | "rows">;
 
+/** All rows of a file have the same columns, so those of any row name them where there is none. */
+const ANY_ROW = create(UsageRowSchema, { day: "2000-01-01" });
+
 /**
  * Writes a page of usage as lines.
- * @param isFirst whether no row was written before; then CSV begins with the names of the columns
+ * @param isFirst whether it is the first page; then CSV begins with the names of the columns
  */
 export function usageLines(page: Page, file: UsageFile, isFirst: boolean): string {
-  const { format } = file;
-  const rows = page.rows.map((row) => (format === "focus" ? focusOf(row, page, file) : plainOf(row, page, file)));
-  const [first] = rows;
-  if (!first) return "";
-  if (format === "jsonl") return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
-  const head = isFirst ? csvLine(Object.keys(first)) : "";
+  const columnsOf = (row: UsageRow) => (file.format === "focus" ? focusOf : plainOf)(row, page, file);
+  const rows = page.rows.map(columnsOf);
+  if (file.format === "jsonl") return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  const head = isFirst ? csvLine(Object.keys(columnsOf(ANY_ROW))) : "";
   return head + rows.map((row) => csvLine(Object.values(row))).join("");
 }
 

@@ -163,7 +163,7 @@ async function saveUsage(of: Export, progress: (rows: number) => void, signal: A
     do {
       const request = { ...boundsOf(period), ...fieldsOf(group), pageSize: 1_000, pageToken };
       const page = await usage.exportUsage(request, { signal });
-      await file.write(usageLines(page, { format, member, currency, price }, rows === 0));
+      await file.write(usageLines(page, { format, member, currency, price }, pageToken === ""));
       rows += page.rows.length;
       progress(rows);
       ({ nextPageToken: pageToken } = page);
@@ -173,6 +173,6 @@ async function saveUsage(of: Export, progress: (rows: number) => void, signal: A
     throw error;
   }
   await file.close();
-  if (rows === 0) return "There is no usage in this period; the file is empty.";
+  if (rows === 0) return "There is no usage in this period; the file has no rows.";
   return `The file has ${count(rows)} ${rows === 1 ? "row" : "rows"}.`;
 }

@@ -120,6 +120,12 @@ test("chorus usage export writes CSV, JSON lines and FOCUS", async ({ service, d
     `2026-03-01,${name},key_1,,2,0,20,2,0,1.750001`,
     `2026-03-02,${name},key_2,,1,0,10,1,0,0`,
   ]);
+  const later = ["--from", "2026-03-11"];
+  for (const format of ["csv", "focus"]) {
+    const [head] = await write("--format", format);
+    assert.deepEqual(await write("--format", format, ...later), [head], "without use");
+  }
+  assert.deepEqual(await write("--format", "jsonl", ...later), [""]);
   const lines = (await write("--by", "user", "--format", "jsonl")).map((line) => JSON.parse(line));
   assert.deepEqual(
     lines.map(({ day, user, credits }) => [day, user, credits]),
