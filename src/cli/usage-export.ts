@@ -4,7 +4,7 @@ import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsGroupBy } from "../../gen/chorus/v1/generation_pb.js";
 import { isPrice, USAGE_FORMATS, type UsageFormat, usageLines } from "../contract/usage-file.ts";
 import { operatorClient } from "./clients.ts";
-import { OWN_WORKSPACE } from "./command.ts";
+import { OWN_WORKSPACE, wantsJson } from "./command.ts";
 import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 import { groupBy } from "./usage-group.ts";
@@ -37,6 +37,8 @@ async function exportUsage(workspace: string, _: unknown, command: Command): Pro
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<ExportOptions>();
   const { from, to, format, price } = options;
+  if (wantsJson(command))
+    throw new CliError("usage export cannot be used with --json. For JSON lines, use --format jsonl.");
   if (!isPrice(price))
     throw new CliError(
       `--price must be a decimal number from 0 such as 0.01, with up to nine digits on each side, but is "${price}".`,

@@ -156,6 +156,7 @@ test("chorus usage export writes CSV, JSON lines and FOCUS", async ({ service, d
     const [, row = ""] = await write("--format", "focus", "--price", price);
     assert.equal(row.split(",")[names.indexOf("BilledCost")], cost);
   }
+  assert.match(await refuse("--json"), /--json\. For JSON lines, use --format jsonl/);
   for (const price of ["Infinity", "", " ", "0x10", "-1", "1e3", "1.", ".5"])
     assert.match(await refuse("--price", price), /--price must be a decimal number from 0 such as 0\.01/m, price);
 });
