@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import {
   CreateKeyResponseSchema,
   type Key,
@@ -94,7 +94,7 @@ function addUpdate(keys: Command): void {
       repeated,
     )
     .option("--forbid-tags", "refuse requests that name other tags")
-    .option("--clear-tags", "neither set nor forbid tags")
+    .addOption(new Option("--clear-tags", "neither set nor forbid tags").conflicts(["tag", "forbidTags"]))
     .option("--forbid-text", "never keep the text of its requests from now on")
     .option("--allow-text", "keep the text of its requests where the workspace keeps texts")
     .action(async (id: string, options: UpdateOptions, command: Command) => {

@@ -106,6 +106,8 @@ test("prints an error to standard error and exits with code 1", async ({ workspa
     [["audit", "default", "--from", "99999999999999999d"], /--from .* in the years 1 to 9999, but is "9999/],
     [["audit", "default", "--from", "2027-04-31"], /--from must be a day of the calendar/],
     [["keys", "list", "--workspace", "nope"], /no workspace/],
+    [["keys", "update", created.key.id, "--tag", "a=b", "--clear-tags"], /'--clear-tags' cannot be used with .*--tag/],
+    [["keys", "update", created.key.id, "--forbid-tags", "--clear-tags"], /cannot be used with .*--forbid-tags/],
     [["keys", "revoke"], /id/],
     [["keys", "revoke", created.secret], /no key with this identifier/],
     [["keys", "frob"], /frob/],
