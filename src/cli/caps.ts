@@ -5,6 +5,7 @@ import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { enumOf, OWN_WORKSPACE, readPages, show, wantsJson } from "./command.ts";
 import { messageJson, number, printJson, printTable, timeText } from "./print.ts";
+import { CliError } from "./target.ts";
 import { parseTime } from "./time.ts";
 
 interface SetOptions {
@@ -35,9 +36,13 @@ export function addCaps(program: Command): void {
   caps
     .command("clear")
     .description("remove a cap")
-    .argument("<workspace>", "name or identifier")
-    .argument("<id>", "identifier of the cap, such as cap_…")
-    .action(async (workspace: string, id: string, _: unknown, command: Command) => {
+    .usage("[options] [workspace] <id>")
+    .argument("[workspace]", OWN_WORKSPACE)
+    .argument("[id]", "identifier of the cap, such as cap_…")
+    .action(async (first = "", second: string | undefined, _: unknown, command: Command) => {
+      // Without a workspace, the identifier comes first.
+      const [workspace, id] = second === undefined ? ["", first] : [first, second];
+      if (id === "") throw new CliError("Name the cap by its identifier, such as cap_…; caps list shows it.");
       await (await operatorClient(CapService, command)).clearCap({ workspace, id });
       if (wantsJson(command)) printJson({});
       else console.log("The cap is removed.");
@@ -48,7 +53,7 @@ function addSet(caps: Command): void {
   caps
     .command("set")
     .description("set or replace a cap")
-    .argument("<workspace>", "name or identifier")
+    .argument("[workspace]", OWN_WORKSPACE, "")
     .requiredOption("--subject <subject>", "key:ID, user:ID or tag:NAME=VALUE; with * as ID or VALUE, each of them")
     .requiredOption("--figure <figure>", "credits, requests, input_tokens, output_tokens or concurrent_requests")
     .option("--period <period>", "minute, day, week, month or total; not for concurrent_requests")

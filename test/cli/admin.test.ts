@@ -144,6 +144,11 @@ describe("the command line covers all operator and owner actions", () => {
     });
     assert.match(await ok(`spend-limits set ${acme} --period day --amount 0`, owner), /^day +0$/m);
     assert.match(await ok("spend-limits clear --period day", owner), /^day +none$/m);
+    const { cap } = await json("caps set --subject user:* --figure requests --period day --amount 5", owner);
+    assert.match(await ok("caps list", owner), new RegExp(`^${cap.id} +user:\\* `, "m"));
+    assert.deepEqual(await json(`caps clear ${cap.id}`, owner), {});
+    await wrong(["caps", "clear", cap.id], /There is no cap with this identifier/, owner);
+    await wrong(["caps", "clear"], /Name the cap by its identifier/, owner);
     assert.match(await ok("usage --by-key --interval hour --from 1d", owner), /^total +0 +0 +0 +0 +0 +0$/m);
     const usage = await json("usage --from 2026-01-01 --to 2026-01-02", owner);
     assert.deepEqual([usage.workspace, usage.from, usage.totals.requests], [acme, "2026-01-01T00:00:00.000Z", 0]);

@@ -56,4 +56,7 @@ test("sets, lists and clears caps", async ({ chorus }) => {
     assert.equal(code, 1);
     assert.match(stderr, message);
   }
+  const { code, stderr } = await chorus("caps", "clear", "cap_x");
+  assert.equal(code, 1);
+  assert.match(stderr, /Name the workspace/);
 });
