@@ -9,12 +9,12 @@ import { isFreeText, valueKey } from "../fuse/value.ts";
  * @returns 0 to 1
  */
 export function fieldAgreement(merged: JsonNode, candidates: readonly Candidate[]): number {
-  const mergedValues = valuesByPath(merged);
-  const supporters = candidates.map(({ json, weight }) => ({ values: valuesByPath(parseJson(json)), weight }));
+  const paths = new Paths();
+  const mergedValues = valuesByPath(merged, paths);
+  const supporters = candidates.map(({ json, weight }) => ({ values: valuesByPath(parseJson(json), paths), weight }));
   const total = weightOf(supporters);
-  const paths = new Set([mergedValues, ...supporters.map(({ values }) => values)].flatMap((each) => [...each.keys()]));
   let least = total;
-  for (const path of paths) {
+  for (let path = 0; path < paths.count; path++) {
     const supporting = supporters.filter(({ values }) => values.get(path) === mergedValues.get(path));
     least = Math.min(least, weightOf(supporting));
   }
@@ -25,19 +25,36 @@ function weightOf(supporters: ReadonlyArray<{ weight: number }>): number {
   return supporters.reduce((sum, { weight }) => sum + weight, 0);
 }
 
+/** Numbers paths from 0. Written out, they can have many times the length of the JSON. */
+class Paths {
+  readonly #numbers = new Map<string, number>();
+
+  /** The root is a path, too. */
+  get count(): number {
+    return this.#numbers.size + 1;
+  }
+
+  below(path: number, step: string): number {
+    const key = `${path}${step}`;
+    const number = this.#numbers.get(key) ?? this.count;
+    this.#numbers.set(key, number);
+    return number;
+  }
+}
+
 /** A comparable form of each leaf, object and list of a JSON tree, by path. */
-function valuesByPath(root: JsonNode): Map<string, string> {
-  const found = new Map<string, string>();
-  const walk = (node: JsonNode, path: string) => {
+function valuesByPath(root: JsonNode, paths: Paths): Map<number, string> {
+  const found = new Map<number, string>();
+  const walk = (node: JsonNode, path: number) => {
     if (node.kind === "scalar") found.set(path, isFreeText(node) ? "free text" : `=${valueKey(node)}`);
     else if (node.kind === "object") {
       found.set(path, node.kind);
-      for (const [name, value] of node.members) walk(value, `${path}/${JSON.stringify(name)}`);
+      for (const [name, value] of node.members) walk(value, paths.below(path, `.${name}`));
     } else {
       found.set(path, `${node.kind} of ${node.items.length}`);
-      for (const [index, item] of node.items.entries()) walk(item, `${path}/${index}`);
+      for (const [index, item] of node.items.entries()) walk(item, paths.below(path, `[${index}`));
     }
   };
-  walk(root, "");
+  walk(root, 0);
   return found;
 }
