@@ -17,7 +17,9 @@ export function valueKey(node: Scalar): string {
     .normalize("NFKC")
     .toLowerCase()
     .replace(/\s+/g, " ")
-    .replace(/^[\s"'`*]+|[\s"'`*.,;:!?]+$/g, "");
+    .replace(/^[\s"'`*]+/, "")
+    // A run of such characters is read once, from its beginning.
+    .replace(/(?<![\s"'`*.,;:!?])[\s"'`*.,;:!?]+$/, "");
   // Only strings without a unit are read as numbers, because the unit may be the difference between two strings.
   return (/^\D?[\d., ]+$/.test(normalized) ? canonicalNumber(normalized) : undefined) ?? `"${normalized}`;
 }

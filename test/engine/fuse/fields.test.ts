@@ -21,6 +21,14 @@ test("compares values by meaning and keeps them as written", () => {
   assert.equal(vote('{"a":null}', '{"a":"null"}', '{"a":"null"}'), '{"a":"null"}');
 });
 
+test("compares texts without the punctuation at their ends", () => {
+  const keys = ["'it.' ", " *it* ", "it ?!", '"it"', "It"].map((text) => {
+    return valueKey({ kind: "scalar", text: JSON.stringify(text) });
+  });
+  assert.deepEqual(new Set(keys), new Set(['"it']));
+  assert.equal(valueKey({ kind: "scalar", text: JSON.stringify("'!!") }), '"');
+});
+
 test("keeps digits beyond a double and names like integers", () => {
   const texts = [
     '{"10":12345678901234567890,"2":1.50,"__proto__":"\\u0041"}',
@@ -80,8 +88,8 @@ test("takes as medoid the draft that shares most words with the others", () => {
 });
 
 test("compares candidates of 200,000 characters in less than quadratic time", () => {
-  const texts = ["lorem ipsum ", "dolor sit ", "x"].map((words) =>
-    JSON.stringify({ text: words.repeat(200_000 / words.length) }),
+  const texts = ["lorem ipsum ", "dolor sit ", "x", "!", "' "].map((words) =>
+    JSON.stringify({ text: `${words.repeat(200_000 / words.length)}end` }),
   );
   texts.push(
     `[${"1,".repeat(100_000)}1]`,
