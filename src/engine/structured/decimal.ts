@@ -39,33 +39,26 @@ export function isIntegral(value: Decimal): boolean {
   return BigInt(value.digits.length) <= value.exponent || value.digits === "";
 }
 
-/** Digits of a number of which multiples are counted. More would take long. */
+/** Most digits of numbers of which multiples are counted, written out. More would take long. */
 const MAX_DIGITS = 1_000;
 
-/** Whether a number is an integer times a positive one. One with more than 1,000 digits is not. */
-export function isMultiple(value: Decimal, of: Decimal): boolean {
+/**
+ * Whether a number is an integer times a positive one. False where either has more than 1,000 digits, written out.
+ * @param spend told how many digits there are to divide, before that is done
+ */
+export function isMultiple(value: Decimal, of: Decimal, spend: (digits: number) => void): boolean {
   if (value.digits === "") return true;
   if (value.digits.length > MAX_DIGITS || of.digits.length > MAX_DIGITS) return false;
   const shift = value.exponent - BigInt(value.digits.length) - (of.exponent - BigInt(of.digits.length));
+  if (shift > MAX_DIGITS || shift < -MAX_DIGITS) return false;
+  spend(value.digits.length + of.digits.length + Math.abs(Number(shift)));
   const [own, base] = [BigInt(value.digits), BigInt(of.digits)];
-  if (shift >= 0n) return (own * powerOfTen(shift, base)) % base === 0n;
-  // A power of ten with more digits than the number has does not divide it.
-  return -shift <= BigInt(MAX_DIGITS) && own % (base * 10n ** -shift) === 0n;
+  return shift >= 0n ? (own * 10n ** shift) % base === 0n : own % (base * 10n ** -shift) === 0n;
 }
 
-/** 10 ** exponent, modulo `base`. */
-function powerOfTen(exponent: bigint, base: bigint): bigint {
-  let [result, square] = [1n, 10n % base];
-  for (let rest = exponent; rest > 0n; rest >>= 1n) {
-    if (rest & 1n) result = (result * square) % base;
-    square = (square * square) % base;
-  }
-  return result;
-}
-
-/** The value of a number node if a double surely has it exactly; undefined for any other node. Quick. */
+/** A double for a number node, if the doubles of two such nodes compare as they do; undefined for others. Quick. */
 export function doubleOf(node: JsonNode): number | undefined {
-  // A double has 15 significant decimal digits.
+  // Numbers of up to 15 significant digits that differ have doubles that differ.
   return node.kind === "scalar" && /^-?[\d.]{1,15}$/.test(node.text) ? Number(node.text) : undefined;
 }
 

@@ -157,7 +157,8 @@ const multipleOf: Keyword = (node) => {
   const expected = `must be multiple of ${shortened(node)}`;
   return (value, place, check) => {
     const own = decimalOf(value);
-    if (own && !isMultiple(own, base)) check.fail(place, expected);
+    const spend = (digits: number) => check.spend(digits >> 5);
+    if (own && !isMultiple(own, base, spend)) check.fail(place, expected);
   };
 };
 

@@ -205,6 +205,11 @@ describe("the work of checks is bounded", () => {
         JSON.stringify({ a: Object.fromEntries(words.map((w) => [w, 1])) }),
       ],
       [branches(700, (i) => ({ multipleOf: 7 + i })), `{"a":${"1".repeat(100_000)}}`],
+      [branches(1, () => ({ multipleOf: 7 })), `{"a":1e${"9".repeat(100_000)}}`],
+      [
+        `{"properties":{"a":{"items":{"not":{"multipleOf":${"7".repeat(999)}}}}}}`,
+        `{"a":[${"1e999,".repeat(20_000)}1]}`,
+      ],
       [
         JSON.stringify({ properties: { a: { items: { not: { not: { enum: words } } } } } }),
         `{"a":[${"1,".repeat(30_000)}1]}`,
