@@ -46,8 +46,9 @@ export class Check {
     this.#depth = depth;
   }
 
-  /** Applies the rules of a schema. @throws Exhausted */
+  /** Applies the rules of a schema, unless enough is wrong already. @throws Exhausted */
   apply(rules: readonly Rule[], value: JsonNode, place: Place): void {
+    if (this.#wrong.length === MAX_ERRORS) return;
     this.spend(stepsFor(value));
     if (++this.#depth > MAX_DEPTH) throw new Exhausted();
     for (const rule of rules) rule(value, place, this);

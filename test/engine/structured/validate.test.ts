@@ -76,6 +76,17 @@ describe("createValidators", () => {
     assert.equal(errors(list, { a: Array(5000).fill(1) }).length, 10);
   });
 
+  it("looks for no more than ten errors, which many members of many objects can lack", () => {
+    const names = Array.from({ length: 800 }, (_, i) => `p${i}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "null" }]));
+    const items = { type: "object", properties, required: names };
+    const list = { type: "object", properties: { a: { type: "array", items } } };
+    const before = process.threadCpuUsage();
+    assert.equal(errors(list, { a: Array(40_000).fill({}) }).length, 10);
+    const { user, system } = process.threadCpuUsage(before);
+    assert.ok(user + system < 500_000, `${user + system} µs`);
+  });
+
   it("refuses text that is not a JSON object", () => {
     for (const answer of [
       "",
