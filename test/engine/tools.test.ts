@@ -113,6 +113,17 @@ describe("calls of tools", () => {
       assert.equal(isValid(broken, {}), true);
   });
 
+  test("are read with a large schema in a time that does not grow with its size for each call", () => {
+    const properties = Array.from({ length: 100_000 }, (_, i) => `"p${i}":{}`).join();
+    const large: Tools = { ...tools(), list: [{ ...WEATHER, parameters: `{"properties":{${properties}}}` }] };
+    const members = Array.from({ length: 100 }, (_, i) => `"q${i}":1`).join();
+    const before = process.threadCpuUsage();
+    assert.ok(canonicalCalls(Array(128).fill(weather(`{${members}}`)), large, validators));
+    assert.equal(checkCalls(Array(128).fill(weather("1")), large, validators).ok, false);
+    const { user, system } = process.threadCpuUsage(before);
+    assert.ok(user + system < 2_000_000, `${user + system} µs`);
+  });
+
   test("are checked by names that V8 reads as others", () => {
     // After this text, JSON.parse reads the name `"` as a backslash (nodejs/node#63785).
     JSON.parse('{"h":[],"\\\\":0}');

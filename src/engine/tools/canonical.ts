@@ -2,6 +2,7 @@ import { type JsonNode, member, parseJson } from "../../contract/json.ts";
 import type { Tools, WrittenCall } from "../../models/port/model.ts";
 import type { Validators } from "../structured/validate.ts";
 import { checkCalls } from "./check-calls.ts";
+import { propertiesOf, ToolSchemas } from "./schemas.ts";
 
 /** What a draft without calls votes for. */
 export const NO_CALL = "no call";
@@ -19,10 +20,10 @@ export function canonicalCalls(
   const checked = checkCalls(calls, tools, validators);
   if (!checked.ok) return undefined;
   if (checked.calls.length === 0) return NO_CALL;
-  const forms = checked.calls.map(({ name, arguments: given }) => {
-    const schema = tools.list.find((tool) => tool.name === name)?.parameters ?? "{}";
-    return `${name} ${canonical(parseJson(given), parseJson(schema))}`;
-  });
+  const schemas = new ToolSchemas(tools.list);
+  const forms = checked.calls.map(
+    ({ name, arguments: given }) => `${name} ${canonical(parseJson(given), schemas.get(name))}`,
+  );
   return forms.sort().join("\n");
 }
 
@@ -37,9 +38,9 @@ export function namesOf(form: string): string {
 function canonical(node: JsonNode, schema?: JsonNode): string {
   if (node.kind === "array") return `[${node.items.map((item) => canonical(item)).join(",")}]`;
   if (node.kind === "scalar") return canonicalScalar(node.text);
-  const properties = schema && member(schema, "properties");
+  const properties = schema && propertiesOf(schema);
   const members = node.members.flatMap(([name, value]) => {
-    const own = properties && member(properties, name);
+    const own = properties?.get(name);
     const usual = own && member(own, "default");
     const form = canonical(value, own);
     return usual && canonical(usual) === form ? [] : `${JSON.stringify(name)}:${form}`;

@@ -4,6 +4,7 @@ import { quoted } from "../structured/path.ts";
 import { repairArguments } from "../structured/repair.ts";
 import type { Validators } from "../structured/validate.ts";
 import { coerceTypes } from "./coerce.ts";
+import { ToolSchemas } from "./schemas.ts";
 
 /** Calls that may leave; or why they must not, in messages that quote names and schemas, for the model only. */
 export type CheckedCalls =
@@ -25,18 +26,24 @@ export function checkCalls(
 ): CheckedCalls {
   if (calls.length === 0 && choice !== "auto" && choice !== "none") return { ok: false, errors: [demand(choice)] };
   const effort = new LooseEffort();
+  const schemas = new ToolSchemas(list);
+  const called = new Set(calls.map(({ name }) => name));
+  const checks = new Map(
+    list
+      .filter(({ name }) => called.has(name))
+      .map(({ name, parameters }) => [name, looseValidator(parameters, validators)]),
+  );
   const checked = calls
     .slice(0, parallel ? calls.length : 1)
     .map(({ name, arguments: given }): { call: WrittenCall; repaired: boolean } | { errors: readonly string[] } => {
       if (typeof choice === "object" && name !== choice.name) return { errors: [demand(choice)] };
-      const tool = list.find((each) => each.name === name);
-      if (!tool) return { errors: [`There is no tool ${quoted(name)}.`] };
+      const validate = checks.get(name);
+      if (!validate) return { errors: [`There is no tool ${quoted(name)}.`] };
       const text = given.trim() === "" ? "{}" : repairArguments(given);
       if (text === undefined) return { errors: [`The arguments of ${name} are not one whole JSON object.`] };
-      const validate = looseValidator(tool.parameters, validators);
       const result = validate(text, effort);
       if (result.ok) return { call: { name, arguments: result.text }, repaired: text !== given.trim() && given !== "" };
-      const repaired = effort.isSpent ? result : validate(coerced(tool.parameters, text), effort);
+      const repaired = effort.isSpent ? result : validate(coerced(schemas, name, text), effort);
       if (repaired.ok) return { call: { name, arguments: repaired.text }, repaired: true };
       return { errors: result.errors.map((error) => `The arguments of ${name}: ${error}`) };
     });
@@ -50,10 +57,10 @@ function demand(choice: Tools["choice"]): string {
   return typeof choice === "object" ? `The tool ${quoted(choice.name)} must be called.` : "A tool must be called.";
 }
 
-/** Arguments with corrected types; the same text if they are nested too deeply. */
-function coerced(schema: string, text: string): string {
+/** The arguments of a tool with corrected types; the same text if they are nested too deeply. */
+function coerced(schemas: ToolSchemas, tool: string, text: string): string {
   try {
-    return coerceTypes(schema, text);
+    return coerceTypes(schemas.get(tool), text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return text;

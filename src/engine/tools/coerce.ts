@@ -1,4 +1,5 @@
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
+import { propertiesOf } from "./schemas.ts";
 
 /** Deepest level that is read, of arguments and their schema. */
 const MAX_DEPTH = 20;
@@ -6,11 +7,10 @@ const MAX_DEPTH = 20;
 /**
  * Corrects the types of arguments where a schema leaves one meaning only: a number, truth value or object that stands
  * in a string, and a number or truth value where a string is wanted.
- * @param schema JSON text of a schema
  * @param text JSON text
  */
-export function coerceTypes(schema: string, text: string): string {
-  return stringifyJson(coerce(parseJson(schema), parseJson(text), 0));
+export function coerceTypes(schema: JsonNode, text: string): string {
+  return stringifyJson(coerce(schema, parseJson(text), 0));
 }
 
 function coerce(schema: JsonNode, node: JsonNode, depth: number): JsonNode {
@@ -18,11 +18,11 @@ function coerce(schema: JsonNode, node: JsonNode, depth: number): JsonNode {
   const types = typesOf(schema);
   const value = types.length === 0 ? node : asOneOf(types, node);
   if (value.kind === "object") {
-    const properties = member(schema, "properties");
+    const properties = propertiesOf(schema);
     return {
       kind: "object",
       members: value.members.map(([name, child]) => {
-        const own = properties && member(properties, name);
+        const own = properties.get(name);
         return [name, own ? coerce(own, child, depth + 1) : child];
       }),
     };
