@@ -73,11 +73,16 @@ class Reader {
         continue;
       }
       for (const [name, value] of schema.members) {
-        if (UNCHECKED.has(name)) this.unchecked ??= name;
-        const rule = KEYWORDS.get(name)?.(value, schema, this);
+        const rule = UNCHECKED.has(name) ? this.skip(name) : KEYWORDS.get(name)?.(value, schema, this);
         if (rule) rules.push(rule);
       }
     }
+  }
+
+  /** The rule of a keyword that is not checked. */
+  skip(keyword: string): Rule {
+    this.unchecked ??= keyword;
+    return (_, __, check) => check.doubt();
   }
 
   target(pointer: string): Rule {
@@ -208,11 +213,8 @@ const pattern: Keyword = (node, _, reader) => {
 };
 
 const items: Keyword = (node, schema, reader) => {
-  if (node.kind === "array") {
-    // Of earlier drafts.
-    reader.unchecked ??= "items";
-    return undefined;
-  }
+  // Of earlier drafts.
+  if (node.kind === "array") return reader.skip("items");
   const prefix = member(schema, "prefixItems");
   const first = prefix ? list(prefix).length : 0;
   const rule = reader.rule(node);
@@ -245,9 +247,10 @@ const contains: Keyword = (node, schema, reader) => {
   const [least, most] = [low ? count(low) : 1, high ? count(high) : Number.POSITIVE_INFINITY];
   return (value, above, check) => {
     if (value.kind !== "array") return;
-    const found = value.items.filter((item, step) => check.passes(rule, item, { above, step })).length;
-    if (found < least) check.fail(above, `must contain at least ${least} valid item(s)`);
-    if (found > most) check.fail(above, `must contain at most ${most} valid item(s)`);
+    const found = value.items.map((item, step) => check.fits(rule, item, { above, step }));
+    if (found.filter((fits) => fits !== false).length < least)
+      check.fail(above, `must contain at least ${least} valid item(s)`);
+    if (found.filter((fits) => fits).length > most) check.fail(above, `must contain at most ${most} valid item(s)`);
   };
 };
 
@@ -339,31 +342,31 @@ const anyOf: Keyword = (node, _, reader) => {
 const oneOf: Keyword = (node, _, reader) => {
   const rules = schemas(node, reader);
   return (value, place, check) => {
-    const fitting = rules.filter((rule) => check.passes(rule, value, place)).length;
-    if (fitting !== 1) check.fail(place, `must match exactly one schema in oneOf, not ${fitting}`);
+    const found = rules.map((rule) => check.fits(rule, value, place));
+    const fitting = found.filter((fits) => fits).length;
+    if (fitting > 1 || found.every((fits) => fits === false))
+      check.fail(place, `must match exactly one schema in oneOf, not ${fitting}`);
   };
 };
 
 const not: Keyword = (node, _, reader) => {
   const rule = reader.rule(node);
   return (value, place, check) => {
-    if (check.passes(rule, value, place)) check.fail(place, "must NOT be valid");
+    if (check.fits(rule, value, place)) check.fail(place, "must NOT be valid");
   };
 };
 
 const condition: Keyword = (node, schema, reader) => {
   const [is, yes, no] = [node, member(schema, "then"), member(schema, "else")].map((each) => each && reader.rule(each));
   return (value, place, check) => {
-    const rule = is && check.passes(is, value, place) ? yes : no;
-    rule?.(value, place, check);
+    const fits = is && check.fits(is, value, place);
+    if (fits !== undefined) (fits ? yes : no)?.(value, place, check);
   };
 };
 
 const reference: Keyword = (node, _, reader) => {
   const pointer = text(node);
-  if (pointer === "#" || pointer.startsWith("#/")) return reader.target(pointer);
-  reader.unchecked ??= "$ref";
-  return undefined;
+  return pointer === "#" || pointer.startsWith("#/") ? reader.target(pointer) : reader.skip("$ref");
 };
 
 const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([

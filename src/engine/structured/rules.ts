@@ -40,6 +40,8 @@ export class Check {
   readonly #effort: Effort;
   #depth: number;
   readonly #wrong: Wrong[] = [];
+  /** Whether a keyword that is not checked could refuse the value. */
+  #isInDoubt = false;
 
   constructor(effort: Effort, depth = 0) {
     this.#effort = effort;
@@ -66,13 +68,27 @@ export class Check {
 
   /** What is wrong with a value by a rule, apart from this check. @throws Exhausted */
   apart(rule: Rule, value: JsonNode, place: Place): readonly Wrong[] {
-    const check = new Check(this.#effort, this.#depth);
-    rule(value, place, check);
-    return check.#wrong;
+    return this.#apart(rule, value, place).#wrong;
   }
 
-  passes(rule: Rule, value: JsonNode, place: Place): boolean {
-    return this.apart(rule, value, place).length === 0;
+  /** Whether a value fits a rule. Undefined: as far as its keywords are checked. @throws Exhausted */
+  fits(rule: Rule, value: JsonNode, place: Place): boolean | undefined {
+    const check = this.#apart(rule, value, place);
+    if (check.#wrong.length > 0) return false;
+    return check.#isInDoubt ? undefined : true;
+  }
+
+  #apart(rule: Rule, value: JsonNode, place: Place): Check {
+    const check = new Check(this.#effort, this.#depth);
+    rule(value, place, check);
+    // What is wrong is wrong without a doubt.
+    if (check.#isInDoubt && check.#wrong.length === 0) this.#isInDoubt = true;
+    return check;
+  }
+
+  /** Notes that a keyword is not checked. */
+  doubt(): void {
+    this.#isInDoubt = true;
   }
 
   /** Takes work for a value of some size. @throws Exhausted */

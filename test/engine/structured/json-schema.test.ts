@@ -164,6 +164,27 @@ describe("a schema of JSON Schema 2020-12", () => {
       assert.deepEqual([found, verdicts], [gap, [true]], text);
     }
   });
+
+  test("refuses no value for a keyword that it does not check", () => {
+    const email = '{"type":"string","format":"email"}';
+    const cases: [schema: string, value: string, fits: boolean][] = [
+      [`{"oneOf":[${email},{"type":"string","format":"uri"}]}`, '"a@b.c"', true],
+      [`{"oneOf":[${email},{"type":"string","format":"uri"}]}`, "1", false],
+      [`{"oneOf":[${email},{"type":"string"},{"minLength":1}]}`, '"a@b.c"', false],
+      [`{"not":${email}}`, '"a"', true],
+      [`{"not":${email}}`, "1", true],
+      [`{"not":{"anyOf":[${email},{"type":"null"}]}}`, '"a"', true],
+      [`{"not":{"anyOf":[${email},{"type":"null"}]}}`, "null", false],
+      [`{"not":{"not":${email}}}`, "1", false],
+      [`{"if":${email},"then":{"maxLength":1},"else":{"minLength":9}}`, '"aa"', true],
+      [`{"if":${email},"else":{"type":"null"}}`, "1", false],
+      [`{"contains":${email},"maxContains":1}`, '["a","b"]', true],
+      [`{"contains":${email}}`, "[1]", false],
+      ['{"not":{"$ref":"http://a/b"}}', "1", true],
+      ['{"not":{"items":[{"type":"string"}]}}', "[1]", true],
+    ];
+    for (const [text, value, fits] of cases) assert.equal(errorsOf(text, value).length === 0, fits, `${text} ${value}`);
+  });
 });
 
 describe("the work of checks is bounded", () => {
