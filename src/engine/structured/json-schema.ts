@@ -73,9 +73,20 @@ class Reader {
         continue;
       }
       for (const [name, value] of schema.members) {
-        const rule = UNCHECKED.has(name) ? this.skip(name) : KEYWORDS.get(name)?.(value, schema, this);
+        const rule = this.#ruleOf(name, value, schema);
         if (rule) rules.push(rule);
       }
+    }
+  }
+
+  /** The rule of a keyword. One whose value cannot be read, such as a pattern of another language, is not checked. */
+  #ruleOf(name: string, value: JsonNode, schema: JsonNode): Rule | undefined {
+    if (UNCHECKED.has(name)) return this.skip(name);
+    try {
+      return KEYWORDS.get(name)?.(value, schema, this);
+    } catch (error) {
+      if (!(error instanceof NoSchema)) throw error;
+      return this.skip(name);
     }
   }
 
@@ -93,16 +104,22 @@ class Reader {
 
   pattern(text: string): RegExp {
     this.hasPatterns = true;
-    const known = this.#patterns.get(text);
-    if (known) return known;
+    const pattern = this.#patterns.get(text) ?? expressionOf(text);
+    this.#patterns.set(text, pattern);
+    return pattern;
+  }
+}
+
+/** Without the flag `u`, more escapes are possible. Many authors write them, as in `\d\-\d`. @throws NoSchema */
+function expressionOf(pattern: string): RegExp {
+  for (const flags of ["u", ""]) {
     try {
-      const pattern = new RegExp(text, "u");
-      this.#patterns.set(text, pattern);
-      return pattern;
-    } catch {
-      throw new NoSchema();
+      return new RegExp(pattern, flags);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
     }
   }
+  throw new NoSchema();
 }
 
 const TYPES: ReadonlySet<string> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);

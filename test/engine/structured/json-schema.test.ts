@@ -155,14 +155,30 @@ describe("a schema of JSON Schema 2020-12", () => {
       ['{"unevaluatedProperties":false}', 'the keyword "unevaluatedProperties" is not checked'],
       ['{"items":[{"type":"string"}]}', 'the keyword "items" is not checked'],
       ['{"$ref":"http://a/b"}', 'the keyword "$ref" is not checked'],
-      ['{"$ref":"#/$defs/none"}', "it is no schema of JSON Schema 2020-12"],
-      ['{"exclusiveMinimum":true}', "it is no schema of JSON Schema 2020-12"],
-      ['{"pattern":"("}', "it is no schema of JSON Schema 2020-12"],
+      ['{"$ref":"#/$defs/none"}', 'the keyword "$ref" is not checked'],
+      ['{"exclusiveMinimum":true}', 'the keyword "exclusiveMinimum" is not checked'],
+      ['{"pattern":"("}', 'the keyword "pattern" is not checked'],
+      ['{"pattern":"^\\\\d\\\\-\\\\d$"}', undefined],
+      ['{"properties":{"a":1}}', "it is no schema of JSON Schema 2020-12"],
     ];
     for (const [text = "", gap] of gaps) {
       const { verdicts, gap: found } = judge(text, "{}");
       assert.deepEqual([found, verdicts], [gap, [true]], text);
     }
+  });
+
+  test("checks what stands beside a keyword whose value it cannot read", () => {
+    const python = '{"patternProperties":{"(?P<a>x)":false},"additionalProperties":false,"required":["a"]}';
+    const cases: [schema: string, value: string, fits: boolean][] = [
+      ['{"type":"number","minimum":0,"exclusiveMinimum":true}', "-1", false],
+      ['{"type":"string","pattern":"(?P<a>x)"}', "1", false],
+      ['{"type":"string","pattern":"^\\\\d\\\\-\\\\d$"}', '"1-2"', true],
+      ['{"type":"string","pattern":"^\\\\d\\\\-\\\\d$"}', '"12"', false],
+      [python, '{"a":1}', true],
+      [python, '{"b":1}', false],
+      ['{"not":{"pattern":"(?P<a>x)"}}', '"x"', true],
+    ];
+    for (const [text, value, fits] of cases) assert.equal(errorsOf(text, value).length === 0, fits, `${text} ${value}`);
   });
 
   test("refuses no value for a keyword that it does not check", () => {
