@@ -101,6 +101,7 @@ test("a developer's cap lowers what an owner sets before or after it, and never 
 }) => {
   const { workspace, set, caps, usage, keys } = await openCaps(pool);
   await pool.query("insert into people values ('per_caps', 'https://id', 'ann', 'Ann', '', $1)", [NOW]);
+  await pool.query("insert into members values ($1, 'per_caps', 'developer', false, $2)", [workspace, NOW]);
   const as = (role: Role) => ({ kind: "member", id: "per_caps", workspaceId: workspace, role }) as const;
   const ann = as("developer");
   const { key } = await keys.createKey({ name: "hers" }, ann);

@@ -185,6 +185,7 @@ test("the tag of a developer is beside the tags that the key fixes", async ({ se
     "select id from workspaces where name = 'default'",
   );
   await pool.query("insert into people values ('per_tags', 'https://id', 'ann', 'Ann', '', now())");
+  await pool.query("insert into members values ($1, 'per_tags', 'developer', false, now())", [workspaceId]);
   const ann = { kind: "member", id: "per_tags", workspaceId, role: "developer" } as const;
   const fixed = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`t${i}`, "v"]));
   const { secret } = await keys.createKey({ tags: { fixed } }, ann);

@@ -194,6 +194,7 @@ test("shows developers the text of own keys only", async (t) => {
   });
   await pool.query("insert into workspaces (id, name, run_text_days) values ('ws_1', 'one', 30)");
   await pool.query("insert into people values ('per_1', 'i', 's', 'Ann', 'a@example.com', now())");
+  await pool.query("insert into members values ('ws_1', 'per_1', 'developer', false, now())");
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, person_id)
      values ('ws_1', 'key_own', 'a', 'ck_a', 'mine', '{}', 'per_1'),

@@ -9,6 +9,7 @@ import { checkTags, isEmpty, MEMBER_TAG, type Tags } from "../../contract/subjec
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, developerOf, record } from "../shared/audit.ts";
 import { checkLabel, readExpiry } from "../shared/fields.ts";
+import { holdRole } from "../shared/hold-role.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 import { listKeys } from "./list.ts";
@@ -36,6 +37,7 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
       const { fixedTags, forbidsTags } = readTags(tags, developer);
       const secret = createSecret("ck_");
       const key = await pool.tx(async (query) => {
+        await holdRole(query, actor);
         const { id: workspaceId } = await findWorkspace(query, actor, workspace);
         const id = `key_${randomBytes(12).toString("hex")}`;
         const row = await insertKey(query, [
@@ -43,8 +45,7 @@ export function createKeyAdmin(pool: Pool, cache: Pick<Authenticator, "forget">,
           ...[fixedTags, forbidsTags, actor.id, actor.kind === "member" ? actor.id : null, forbidsText],
         ]);
         const more = { ...(tags ? tagDetails(row) : {}), ...textDetails(forbidsText || undefined) };
-        const details = { id, name, scopes, expires_at: expiry, ...more };
-        await record(query, actor, workspaceId, "key.create", details);
+        await record(query, actor, workspaceId, "key.create", { id, name, scopes, expires_at: expiry, ...more });
         return row;
       });
       return { key: keyMessage(key), secret };
@@ -171,7 +172,7 @@ async function readKey(query: Query, id: string): Promise<KeyRow> {
 
 /**
  * @param make changes the key, which is locked until the transaction ends, and returns it as it is afterwards
- * @throws Failure `unknown_entity`, or `invalid_request` for the console's key
+ * @throws Failure `unknown_entity`, `missing_scope`, or `invalid_request` for the console's key
  */
 async function changeRow(
   query: Query,
@@ -179,6 +180,7 @@ async function changeRow(
   actor: Actor,
   make: (query: Query, key: KeyRow) => Promise<KeyRow>,
 ): Promise<{ hash: Buffer; key: KeyRow }> {
+  await holdRole(query, actor);
   const [row] = await query<KeyRow & { hash: Buffer }>(
     `select ${COLUMNS}, k.secret_hash as hash from api_keys k join workspaces w on w.id = k.workspace_id
      where k.id = $1 and ($2::text is null or k.workspace_id = $2) and ($3::text is null or k.person_id = $3)

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { test as base } from "vitest";
 import { readOidc } from "../../../src/config/oidc.ts";
@@ -264,4 +265,30 @@ test("lets an owner remove a member whom the provider no longer confirms, and ta
   assert.equal(stateOf(kept?.id)?.tags, undefined);
   assert.ok(stateOf(ended?.id)?.revokedAt);
   assert.equal((await office.people.authenticate(secret)).shown, undefined);
+});
+
+test("leaves no key to a member who is removed while they create one", async ({ provider, pool, office, subject }) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { actor, person } = (await office.signIn(subject)).session;
+  const [created, removing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = adminOf({
+    ...pool,
+    tx: (run) =>
+      pool.tx(async (query) => {
+        const result = await run(query);
+        created.resolve();
+        await removing.promise;
+        return result;
+      }),
+  });
+  const making = slow.keys.createKey({ name: "late" }, actor);
+  await created.promise;
+  const removed = office.members.removeMember({ workspace: "default", person: person.id });
+  await Promise.race([removed, sleep(100)]);
+  removing.resolve();
+  const { secret } = await making;
+  assert.equal((await removed).revokedKeys, 1);
+  await assert.rejects(async () => office.authenticate(secret), { kind: "unauthenticated" });
+  // This call was authenticated before the removal.
+  await assert.rejects(office.keys.createKey({ name: "later" }, actor), { kind: "missing_scope" });
 });
