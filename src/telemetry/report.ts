@@ -116,15 +116,19 @@ export class Reporter {
   }
 }
 
-/** Counts the calls of the models of the catalogue. */
+/** Counts the calls of models, also of those that the catalogue no longer has: it may have them again later. */
 export function callsOf(snapshot: readonly MetricSnapshot[]): Counts {
   return countsOf(new Metrics(snapshot));
 }
 
 function countsOf(metrics: Metrics): Counts {
-  const names = metrics.labels("chorus_model_circuit_open").map(({ model = "" }) => model);
+  const counted = [
+    ...metrics.labels("chorus_model_calls_total"),
+    ...metrics.labels("chorus_model_calls_refused_total"),
+  ];
+  const names = new Set(counted.map(({ model = "" }) => model));
   return new Map(
-    names.map((model) => {
+    Array.from(names, (model) => {
       const calls = (outcome: string) => metrics.sum("chorus_model_calls_total", { model, outcome });
       const counts = {
         calls: metrics.sum("chorus_model_calls_total", { model }),

@@ -5,6 +5,8 @@ import { OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
 import { ModelHours } from "../../src/admin/model-hours.ts";
 import { openPool } from "../../src/store/pool.ts";
+import { createTelemetry } from "../../src/telemetry/create.ts";
+import { callsOf } from "../../src/telemetry/report.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { rpcFailure, transportWith } from "../helpers/rpc.ts";
@@ -133,4 +135,37 @@ test("adds each call once, also when the database did not answer", async ({ t })
   assert.deepEqual(await kept(), { calls: 5, failed: 2 });
   await new ModelHours(pool).add(counted(1, 0, 0));
   assert.deepEqual(await kept(), { calls: 6, failed: 2 });
+});
+
+test("counts the calls of a model once that leaves the catalogue and comes back", async ({ onTestFinished }) => {
+  const { pool } = await testDatabase({ onTestFinished });
+  const telemetry = createTelemetry();
+  const state = {
+    model: "m",
+    tier: "fast",
+    vendor: "openai",
+    isOpen: false,
+    isDisabled: false,
+    failedShare: 0,
+  } as const;
+  let catalogue = [{ ...state, running: 0, waiting: 0 }];
+  telemetry.watchModels(() => catalogue);
+  const call = { model: "m", tier: "fast", outcome: "ok", source: "reported", usd: 0.5 } as const;
+  const end = () =>
+    telemetry.modelCall({ ...call, inputTokens: 1, cachedTokens: 0, outputTokens: 1, thinkingTokens: 0 });
+  const hours = new ModelHours(pool);
+  const report = async () => {
+    await hours.add(callsOf(await telemetry.snapshot()));
+    const rows = await pool.query("select sum(calls)::int as calls, sum(cost_usd) as usd from model_hours");
+    return rows[0];
+  };
+  end();
+  assert.deepEqual(await report(), { calls: 1, usd: 0.5 });
+  const all = catalogue;
+  catalogue = [];
+  // This call began before the model left.
+  end();
+  assert.deepEqual(await report(), { calls: 2, usd: 1 });
+  catalogue = all;
+  assert.deepEqual(await report(), { calls: 2, usd: 1 });
 });
