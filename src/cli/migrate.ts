@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { ConfigError } from "../config/config-error.ts";
-import { readWithFiles } from "../config/file-variables.ts";
 import { wantsJson } from "./command.ts";
+import { databaseUrl } from "./database-url.ts";
 import { printJson } from "./print.ts";
 import { CliError } from "./target.ts";
 
@@ -26,12 +25,4 @@ export function addMigrate(program: Command): void {
       if (functions.length > 0) console.log(`Updated functions: ${functions.join(", ")}.`);
       console.log("The schema is up to date.");
     });
-}
-
-function databaseUrl(): string | undefined {
-  try {
-    return readWithFiles(process.env, (env) => env.DATABASE_URL);
-  } catch (error) {
-    throw error instanceof ConfigError ? new CliError(error.message) : error;
-  }
 }

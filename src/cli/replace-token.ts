@@ -4,16 +4,18 @@ import { replaceOperatorTokens } from "../admin/sign-in/operator-token.ts";
 import { readDiscovery, writeDiscovery } from "../discovery/data-folder.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import { openPool } from "../store/pool.ts";
+import { databaseUrl } from "./database-url.ts";
 import { CliError } from "./target.ts";
 
 /**
- * Replaces the operator tokens in the database of DATABASE_URL, or in the embedded Postgres of DATA_DIR, which is
- * started if no service runs. Where a service has stored its token in DATA_DIR, stores the new one there.
+ * Replaces the operator tokens in the database of DATABASE_URL or DATABASE_URL_FILE, or in the embedded Postgres of
+ * DATA_DIR, which is started if no service runs. Where a service has stored its token in DATA_DIR, stores the new one
+ * there.
  * @throws CliError that says what is wrong
  */
 export async function replaceToken(): Promise<{ token: string; id: string; replaced: number }> {
-  const { DATABASE_URL: url, DATA_DIR } = process.env;
-  const dataDir = resolve(DATA_DIR || ".chorus");
+  const url = databaseUrl();
+  const dataDir = resolve(process.env.DATA_DIR || ".chorus");
   if (!url && !existsSync(join(dataDir, "postgres"))) {
     throw new CliError(`There is no database: DATABASE_URL is not set, and ${dataDir} (DATA_DIR) holds no Postgres.`);
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCli } from "../helpers/cli.ts";
@@ -14,8 +14,11 @@ test("replaces lost operator tokens, with an entry in the audit", async ({ onTes
   const service = await startService(t, { databaseUrl, env: OFFLINE });
   const lost = { CHORUS_RPC_URL: service.rpcUrl, OPERATOR_TOKEN: service.operatorToken };
   assert.equal((await runCli(["keys", "list"], lost)).code, 0);
+  // Where the service gets the address from a file, this command does, too.
+  const file = join(service.dataDir, "database_url");
+  await writeFile(file, `${databaseUrl}\n`);
   const replace = await runCli(["operators", "replace-token"], {
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL_FILE: file,
     DATA_DIR: service.dataDir,
   });
   const [, token = ""] = /^Operator token \(shown only once\): (op_\w{33})$/m.exec(replace.stdout) ?? [];
