@@ -44,10 +44,8 @@ export function usageLines(page: Page, file: UsageFile, isFirst: boolean): strin
 }
 
 function plainOf(row: UsageRow, { workspace }: Page, { member }: UsageFile): Columns {
-  return {
-    day: row.day,
-    workspace,
-    ...(member === undefined ? { key_id: row.subject, key_name: row.keyName } : { [member]: row.subject }),
+  const place = { day: row.day, workspace };
+  const figures = {
     requests: Number(row.requests),
     failed_requests: Number(row.failedRequests),
     input_tokens: Number(row.inputTokens),
@@ -55,6 +53,10 @@ function plainOf(row: UsageRow, { workspace }: Page, { member }: UsageFile): Col
     cached_tokens: Number(row.cachedTokens),
     credits: row.credits,
   };
+  if (member === undefined) return { ...place, key_id: row.subject, key_name: row.keyName, ...figures };
+  // A tag can have the name of another column, or a number, which an object would put first.
+  const isTaken = Object.hasOwn({ ...place, ...figures }, member) || /^\d+$/.test(member);
+  return { ...place, [isTaken ? `tag.${member}` : member]: row.subject, ...figures };
 }
 
 /** A row of FOCUS 1.3 (https://focus.finops.org). Columns that say nothing here are null, as the standard allows. */

@@ -135,6 +135,13 @@ test("chorus usage export writes CSV, JSON lines and FOCUS", async ({ service, d
       ["2026-03-02", "u", "0"],
     ],
   );
+  // A tag can have the name of a column.
+  assert.deepEqual((await write("--by", "tag:day")).slice(0, 2), [
+    "day,workspace,tag.day,requests,failed_requests,input_tokens,output_tokens,cached_tokens,credits",
+    `2026-03-01,${name},,2,0,20,2,0,1.750001`,
+  ]);
+  for (const tag of ["credits", "2026"])
+    assert.match((await write("--by", `tag:${tag}`))[0] ?? "", /^day,workspace,tag\./);
   // A spreadsheet must not run a user's identifier as a formula.
   assert.ok((await write("--by", "user")).includes(`2026-03-01,${name},"'=1,""x""",1,0,10,1,0,1.5`));
   const [head = "", first = ""] = await write("--format", "focus", "--currency", "USD", "--price", "0.5");
