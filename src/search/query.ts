@@ -13,18 +13,21 @@ const MAX_WORDS = 50;
 /** The end of a sentence: after its punctuation mark, or at a line break. */
 const BOUNDARY = /(?<=[。！？])|(?<=[.!?؟])\s+|[\r\n]+/u;
 const QUESTION = /[?？؟]["'”’»)\]」』]*$/u;
+/** Characters at the end and at the beginning of a text in which a question is looked for, which takes some ms. */
+const SEARCHED = 16_384;
 /** Shorter questions ("Right?", "Why is that?") rarely name their subject. */
 const MIN_QUESTION = 20;
 
 /**
- * Makes the search query from the last user message. Of a long message it takes the last question, or the beginning if
- * there is none.
+ * Makes the search query from the last user message. Of a long message it takes the last question of its end, else of
+ * its beginning, or the beginning itself if there is none.
  * @returns at most 400 characters and 50 words on one line; empty if there is no text of the user
  */
 export function searchQuery(messages: readonly Message[]): string {
   const text = messages.findLast((message) => message.role === "user" && message.text.trim() !== "")?.text.trim() ?? "";
   const fits = text.length <= MAX_CHARACTERS;
-  const chosen = fits ? text : (question(text) ?? text.slice(0, 2 * MAX_CHARACTERS));
+  const asked = () => question(text.slice(-SEARCHED)) ?? question(text.slice(0, SEARCHED));
+  const chosen = fits ? text : (asked() ?? text.slice(0, 2 * MAX_CHARACTERS));
   const words = chosen.toWellFormed().split(/[\s\p{Cc}]+/u, MAX_WORDS);
   return clip(words.join(" ").trim(), MAX_CHARACTERS);
 }

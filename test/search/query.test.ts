@@ -50,6 +50,14 @@ test("uses the beginning of a long text without a question, cut between words", 
   assert.ok(long.length <= 400 && long.endsWith("überlangewörter"));
 });
 
+test("looks for a question in the end and the beginning of a very long text only", () => {
+  const [long, asked] = [PROSE.repeat(20), "Who invented the umbrella?"];
+  assert.equal(searchQuery([user(`${long}${asked} ${PROSE}`)]), asked);
+  assert.equal(searchQuery([user(`${PROSE}${asked} ${long}`)]), asked);
+  // Looking at all of a text of megabytes would hold up other requests.
+  assert.match(searchQuery([user(`${long}${asked} ${long}`)]), /^It was a long day/);
+});
+
 test("limits any conversation to one well-formed line of 400 characters and 50 words", () => {
   const text = fc.oneof(
     fc.string({ unit: codePoint, maxLength: 2_000 }),
