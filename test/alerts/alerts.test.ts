@@ -118,6 +118,31 @@ test("raises alerts on the share of a spend limit and of failed requests; operat
   assert.notEqual(own.received[0]?.headers["webhook-signature"], all.received[0]?.headers["webhook-signature"]);
 });
 
+test("raises alerts after the clock of the database was set back", async ({ t }) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("insert into workspaces (id, name) values ('ws_1', 'one')");
+  await pool.query("insert into accounts (workspace_id) values ('ws_1')");
+  await pool.query(
+    `insert into alert_rules (workspace_id, url, secret, credit_below_micro, cap_share)
+     values ('ws_1', '', '', 1, 0.5)`,
+  );
+  // The same states as after a comparison a day ago, by a clock that was then two days ahead.
+  await pool.query("update alert_clock set compared_at = now() + interval '1 day'");
+  await pool.query(
+    `insert into alert_states values
+       ('ws_1', 'ws_1', 'credit_left', now() + interval '1 day', now() + interval '1 day')`,
+  );
+  await pool.query(
+    `insert into caps (workspace_id, id, subject, figure, period, amount, action, created_at)
+     values ('ws_1', 'cap_1', 'user:a', 'requests', 'day', 4, 'refuse', now())`,
+  );
+  const none = "{0,0,0,0,0}";
+  await pool.query("insert into subject_periods values ('ws_1', 'user:a', now(), '{2,2,2,2,2}', $1, $1, $1)", [none]);
+  const raise = async () => (await pool.query("select raise_alerts('1 minute') as n"))[0]?.n;
+  assert.equal(await raise(), 2n);
+  assert.equal(await raise(), 0n, "a minute has not passed");
+});
+
 test("retries a delivery with growing waits, follows no redirect, and gives up after eight attempts", async ({ t }) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
   const receiver = await startReceiver(t);

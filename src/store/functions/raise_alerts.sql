@@ -5,13 +5,14 @@
 -- An alert that was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
 -- does not raise one each time. Requests count as failing from 20 in the last ten minutes. The rule of the operators
 -- looks at workspaces with requests in the last quarter of an hour, and at those whose alert is raised: the figures of
--- others do not change.
+-- others do not change. A time after the present one is from before the clock was set back, and holds up nothing.
 create or replace function raise_alerts(pause interval) returns bigint language plpgsql as $$
 declare
   raised bigint;
   last timestamptz;
 begin
-  select compared_at into last from alert_clock where compared_at <= clock_timestamp() - pause for update skip locked;
+  select least(compared_at, clock_timestamp()) into last from alert_clock
+    where compared_at not between clock_timestamp() - pause and clock_timestamp() for update skip locked;
   if not found then return 0; end if;
   update alert_clock set compared_at = clock_timestamp();
 
@@ -46,7 +47,8 @@ begin
   ), changes as (
     select f.* from figures f
     left join alert_states s on (s.workspace_id, s.subject_id, s.kind) = (f.rule, f.subject, f.kind)
-    where case when f.crossed then s.kind is null or s.cleared_at < clock_timestamp() - interval '10 minutes'
+    where case when f.crossed then s.kind is null
+            or s.cleared_at not between clock_timestamp() - interval '10 minutes' and clock_timestamp()
           else s.kind is not null and s.cleared_at is null end
   ), states as (
     insert into alert_states as s (workspace_id, subject_id, kind, raised_at)
