@@ -95,7 +95,7 @@ export async function findText(query: Query, { workspaceId, id }: TextPlace, key
     `select w.run_text_days as days,
        exists (select from api_keys where workspace_id = $1 and id = $4 and forbids_text) as forbidden,
        exists (select from run_texts where workspace_id = $1 and began_at = $3 and id = $2
-         and began_at > clock_timestamp() - make_interval(days => w.run_text_days)) as kept
+         and began_at > clock_timestamp() - make_interval(hours => 24 * w.run_text_days)) as kept
      from workspaces w where w.id = $1`,
     [workspaceId, id, new Date(timeOfGeneration(id) ?? 0), keyId],
   );

@@ -41,7 +41,7 @@ interface TotalsRow {
 
 const SUMS = `coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(failed_requests), 0)::bigint as failed,
   coalesce(sum(credits_micro), 0)::bigint as charged`;
-const RECENT = "unit = 'hour' and start >= date_trunc('hour', now() - interval '24 hours')";
+const RECENT = "unit = 'hour' and start >= date_trunc('hour', now() - interval '24 hours', 'UTC')";
 
 interface Order {
   /** In tokens of pages, of which one of another order names no place in this one. */

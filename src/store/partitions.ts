@@ -182,7 +182,7 @@ export async function arrangePartitions(
     query(
       `delete from run_texts t where not exists (
          select from workspaces w
-         where w.id = t.workspace_id and t.began_at > $1::timestamptz - make_interval(days => w.run_text_days))`,
+         where w.id = t.workspace_id and t.began_at > $1::timestamptz - make_interval(hours => 24 * w.run_text_days))`,
       [new Date(now)],
     ),
   );

@@ -166,7 +166,7 @@ test("counts who was right where drafts disagreed", async (t) => {
 });
 
 test("finds only answers of the own workspace, for seven days", async (t) => {
-  const { pool, clock, office, record } = await open(t);
+  const { pool, url, clock, office, record } = await open(t);
   const unknown = { kind: "unknown_entity", field: "id" };
   const id = await answered(pool, "Paris");
   await assert.rejects(record(id, { score: 1 }, office(pool).recordOutcome, "ws_2"), unknown);
@@ -177,8 +177,12 @@ test("finds only answers of the own workspace, for seven days", async (t) => {
     const failed = await answered(pool, "Paris", { row: { outcome } });
     await assert.rejects(record(failed, { score: 1 }), unknown);
   }
+  // A day has 24 hours, also where the clocks of the database's time zone change on the next day.
+  await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'AAA0BBB,J325,J350'`);
+  const zoned = openPool(url, { max: 1 });
+  t.onTestFinished(() => zoned.end());
   clock.now = NOW + 7 * DAY - 1;
-  assert.equal((await record(id, { score: 1 })).score, 1);
+  assert.equal((await record(id, { score: 1 }, office(zoned).recordOutcome)).score, 1);
   clock.now = NOW + 7 * DAY;
   await assert.rejects(record(id, { score: 1 }), unknown);
   assert.deepEqual(await sums(pool), ["m: 1 1 0 0"]);

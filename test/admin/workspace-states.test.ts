@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { WorkspaceOrder } from "../../gen/chorus/admin/v1/operations_pb.js";
-import type { Pool } from "../../src/store/pool.ts";
+import { openPool, type Pool } from "../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
 
@@ -88,6 +88,22 @@ test("lists each workspace once in each order, in pages, with the sums of all on
   }
   const none = await office.operations.listWorkspaceStates({ name: "nothing" });
   assert.deepEqual([none.workspaces, none.totals?.workspaces, none.totals?.credits], [[], 0n, "0"]);
+});
+
+test("sums up whole hours in UTC in any time zone of the database", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  // An hour of this zone begins a minute after that of UTC.
+  await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = '<X>+00:01'`);
+  const own = openPool(url, { max: 1 });
+  t.onTestFinished(() => own.end());
+  await own.query("insert into workspaces (id, name) values ('ws_1', 'one')");
+  await own.query("insert into accounts (workspace_id) values ('ws_1')");
+  await own.query(
+    `insert into usage select 'ws_1', 'hour', date_trunc('hour', now() - interval '24 hours', 'UTC'), 'key_1',
+       1, 2, 0, 0, 0, 0`,
+  );
+  const { workspaces } = await adminOf(own).operations.listWorkspaceStates({});
+  assert.deepEqual([workspaces[0]?.requests, workspaces[0]?.failedRequests], [1n, 2n]);
 });
 
 test("refuses an unknown order and the token of another order", async (t) => {

@@ -92,7 +92,7 @@ async function readUse(
            order by start desc limit 1) days on true
          left join lateral (
            select start from usage where workspace_id = $1 and unit = 'minute' and key_id = k.id
-             and start >= days.start and start < days.start + interval '1 day'
+             and start >= days.start and start < days.start + interval '24 hours'
            order by start desc limit 1) minutes on true
          cross join lateral (
            select coalesce(sum(requests), 0)::bigint as requests,

@@ -28,7 +28,7 @@ export function setRunText(pool: Pool, isPossible: boolean): WorkspaceAdmin["set
       );
       const [{ deleted } = { deleted: 0n }] = await query<{ deleted: bigint }>(
         `with d as (delete from run_texts
-           where workspace_id = $1 and ($2 = 0 or began_at <= clock_timestamp() - make_interval(days => $2))
+           where workspace_id = $1 and ($2 = 0 or began_at <= clock_timestamp() - make_interval(hours => 24 * $2))
            returning 1)
          select count(*) as deleted from d`,
         [id, days],

@@ -20,7 +20,7 @@ begin
     where workspace_id = w and created_at >= began - interval '1 minute' and created_at < began + interval '10 minutes'
       and id = generation
     order by created_at limit 1;
-  if g.created_at is null or not is_answered(g.outcome, g.streamed) or g.created_at <= at - interval '7 days' then
+  if g.created_at is null or not is_answered(g.outcome, g.streamed) or g.created_at <= at - interval '168 hours' then
     state := 'unknown';
     return;
   end if;

@@ -3,7 +3,9 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { KeyUseSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { openPool } from "../../../src/store/pool.ts";
 import { adminOf } from "../../helpers/admin.ts";
+import { testDatabase } from "../../helpers/database.ts";
 import { addUse, NOW, openWithGenerations, START } from "../../helpers/generations.ts";
 
 const at = (ms: number) => timestampFromDate(new Date(ms));
@@ -57,4 +59,27 @@ test("reads the last use of keys and their figures from the rollups", async (t) 
   assert.deepEqual(use.get("key_2")?.lastUsedAt, at(Date.parse("2025-01-01T00:00:00Z")));
   assert.equal(use.get("key_2")?.credits, "0");
   assert.equal(use.get("key_4")?.lastUsedAt, undefined, "does not show the use of another workspace");
+});
+
+test("finds the last use of a key on a day on which the clocks of the database's time zone change", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await pool.query(`alter database ${new URL(url).pathname.slice(1)} set timezone = 'Europe/Berlin'`);
+  const own = openPool(url, { max: 1 });
+  t.onTestFinished(() => own.end());
+  const { keys, workspaces } = adminOf(own, { clock: () => Date.parse("2026-03-30T12:00:00Z") });
+  const { workspace } = await workspaces.createWorkspace({ name: "one" });
+  const { key } = await keys.createKey({ workspace: "one" });
+  for (const [unit, start] of [
+    ["day", "2026-03-29T00:00:00Z"],
+    ["minute", "2026-03-29T12:00:00Z"],
+    ["minute", "2026-03-29T23:30:00Z"],
+  ])
+    await own.query("insert into usage values ($1, $2, $3, $4, 1, 0, 0, 0, 0, 0)", [
+      workspace?.id,
+      unit,
+      start,
+      key?.id,
+    ]);
+  const { keys: listed } = await keys.listKeys({ workspace: "one", withUse: true });
+  assert.deepEqual(listed[0]?.use?.lastUsedAt, at(Date.parse("2026-03-29T23:30:00Z")));
 });
