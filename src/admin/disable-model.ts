@@ -53,6 +53,7 @@ export function disableModel(pool: Pool, models: ModelsInUse): OperationsAdmin["
 /** Enables a model, also one that the catalogue no longer has. */
 export function enableModel(pool: Pool, models: ModelsInUse): OperationsAdmin["enableModel"] {
   return async ({ model }, actor) => {
+    if (model.includes("\0")) throw unknownModel();
     const wasDisabled = await pool.tx(async (query) => {
       const rows = await query("delete from disabled_models where model = $1 returning model", [model]);
       if (rows.length === 0) return false;

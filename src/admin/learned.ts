@@ -50,6 +50,7 @@ export function resetLearned(pool: Pool, { all, learning }: ModelsInUse): Operat
     if (ability !== "" && !ABILITIES.some((one) => one === ability)) {
       throw invalid("ability", `ability must be one of ${ABILITIES.join(", ")}, or empty for all.`);
     }
+    if (model.includes("\0")) throw unknownModel();
     const graded = await pool.tx(async (query) => {
       const rows = await query<{ graded: bigint }>(
         `delete from model_duels where $1 in ('', one, other) and $2 in ('', ability)

@@ -150,9 +150,11 @@ test("an enabled model is called at once, also if its circuit was open", async (
 });
 
 test("refuses unknown models and long reasons", async ({ operations }) => {
-  for (const change of [operations.disableModel, operations.enableModel]) {
-    const { detail } = await rpcFailure(change({ model: "nobody" }));
-    assert.deepEqual([detail?.code, detail?.field], ["not_found", "model"]);
+  for (const change of [operations.disableModel, operations.enableModel, operations.resetLearned]) {
+    for (const model of ["nobody", "a\0"]) {
+      const { detail } = await rpcFailure(change({ model }));
+      assert.deepEqual([detail?.code, detail?.field], ["not_found", "model"]);
+    }
   }
   const { detail } = await rpcFailure(operations.disableModel({ model: "openai-fast", reason: "a".repeat(201) }));
   assert.deepEqual([detail?.code, detail?.field], ["invalid_request", "reason"]);
