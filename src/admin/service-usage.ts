@@ -12,6 +12,7 @@ import { wordOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
+import { nearestTime } from "./shared/fields.ts";
 import { MS, next, points, readPeriod, startOf } from "./shared/period.ts";
 
 const INTERVALS = ["hour", "day"] as const;
@@ -47,7 +48,7 @@ export function getServiceUsage(
     if (!unit) throw invalid("interval", 'interval must be "hour" or "day".');
     const period = readPeriod(request, MS.day);
     const from = startOf(unit, period.from);
-    const to = next(unit, startOf(unit, new Date(period.to.getTime() - 1)));
+    const to = nearestTime(next(unit, startOf(unit, new Date(period.to.getTime() - 1))).getTime());
     if (points(unit, from, to) > MAX_POINTS) {
       throw invalid("interval", `The series would have more than ${MAX_POINTS} points. Use a longer interval.`);
     }

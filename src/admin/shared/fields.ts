@@ -7,6 +7,11 @@ const MAX_LABEL = 200;
 const FIRST = Date.parse("0001-01-01T00:00:00Z");
 const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 
+/** The time in these years that is nearest to one. @param ms milliseconds since 1970 */
+export function nearestTime(ms: number): Date {
+  return new Date(Math.min(Math.max(ms, FIRST), LAST));
+}
+
 /**
  * Checks a name or label: up to 200 characters, no control characters. @throws Failure `invalid_request` with the field
  */

@@ -1,6 +1,6 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { invalid } from "../../contract/failure.ts";
-import { readTimestamp } from "./fields.ts";
+import { nearestTime, readTimestamp } from "./fields.ts";
 
 export const INTERVALS = ["minute", "hour", "day", "month"] as const;
 export type Interval = (typeof INTERVALS)[number];
@@ -18,7 +18,7 @@ export function readPeriod(
   defaultMs: number,
 ): { from: Date; to: Date } {
   const to = readTimestamp("to", endTime) ?? new Date();
-  const from = readTimestamp("from", startTime) ?? new Date(to.getTime() - defaultMs);
+  const from = readTimestamp("from", startTime) ?? nearestTime(to.getTime() - defaultMs);
   if (!(from < to)) throw invalid("from", "The period must have a start before its end.");
   return { from, to };
 }

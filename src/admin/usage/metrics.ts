@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   MetricsGroupBy,
   MetricsInterval,
@@ -12,7 +12,8 @@ import { type Failure, invalid } from "../../contract/failure.ts";
 import { wordOf } from "../../contract/json-names.ts";
 import { isTag } from "../../contract/subjects.ts";
 import type { Pool } from "../../store/pool.ts";
-import { INTERVALS, type Interval, MS, pieces, points, startOf } from "../shared/period.ts";
+import { nearestTime } from "../shared/fields.ts";
+import { INTERVALS, type Interval, MS, pieces, points, readPeriod, startOf } from "../shared/period.ts";
 import { checkSubject } from "../shared/subject.ts";
 import { SUMS, type Sums, sumOf, totalsFields } from "./usage.ts";
 
@@ -79,12 +80,10 @@ export async function readMetrics(
   if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
   const split = splitOf(request, of.keyId);
   const counted = countedOf(of, split);
-  const end = request.endTime ? timestampDate(request.endTime) : new Date();
-  const start = request.startTime ? timestampDate(request.startTime) : new Date(end.getTime() - DEFAULT_PERIOD_MS);
-  if (!(start < end)) throw invalid("from", "The period must have a start before its end.");
+  const { from: start, to: end } = readPeriod(request, DEFAULT_PERIOD_MS);
   // Widened to the start of the first interval, and to the end of the last minute.
   const from = startOf(interval, start);
-  const to = new Date(Math.ceil(end.getTime() / MS.minute) * MS.minute);
+  const to = nearestTime(Math.ceil(end.getTime() / MS.minute) * MS.minute);
   if (points(interval, from, end) > MAX_POINTS) throw tooMany();
   const range = { ...counted, interval, from, to };
   const rows = await readPoints(pool, range, split);

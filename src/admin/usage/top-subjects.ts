@@ -4,7 +4,7 @@ import { CapFigure, MetricsGroupBy } from "../../../gen/chorus/v1/generation_pb.
 import { invalid } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
-import { checkLabel } from "../shared/fields.ts";
+import { checkLabel, nearestTime } from "../shared/fields.ts";
 import { visibleKeys } from "../shared/own-keys.ts";
 import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
 import { MS, pieces, readPeriod, startOf } from "../shared/period.ts";
@@ -82,7 +82,7 @@ export function listTopSubjects(pool: Pool): UsageAdmin["listTopSubjects"] {
 
 /** The period and the position in a token; undefined for the first page. @throws Failure `invalid_request` */
 function readPlace(token: string) {
-  const place = readPageToken(token, /^(\d{1,14}) (\d{1,14}) (\d{1,18}) ([^\0]*)$/);
+  const place = readPageToken(token, /^(-?\d{1,15}) (-?\d{1,15}) (\d{1,18}) ([^\0]*)$/);
   if (!place) return undefined;
   const [from = "", to = "", figure = "", subject = ""] = place;
   const period = { from: new Date(Number(from)), to: new Date(Number(to)) };
@@ -113,7 +113,7 @@ function groupOf({ groupBy, groupTag }: ListTopSubjectsRequest) {
 function widen(request: Pick<ListTopSubjectsRequest, "startTime" | "endTime">): { from: Date; to: Date } {
   const { from, to } = readPeriod(request, 30 * MS.day);
   const interval = to.getTime() - from.getTime() > HOURS_MS ? "day" : "hour";
-  return { from: startOf(interval, from), to: new Date(Math.ceil(to.getTime() / MS.minute) * MS.minute) };
+  return { from: startOf(interval, from), to: nearestTime(Math.ceil(to.getTime() / MS.minute) * MS.minute) };
 }
 
 /** SQL for the rollups of a period, from the largest units that fit. @param values of the statement; $1: workspace */

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
-import { create } from "@bufbuild/protobuf";
+import { create, toJson } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { test } from "vitest";
+import { GetServiceUsageResponseSchema } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import {
+  GetPerformanceResponseSchema,
+  GetUsageResponseSchema,
+  ListTopSubjectsResponseSchema,
+} from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsGroupBy, MetricsIntervalSchema, MetricsRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { readMetrics } from "../../../src/admin/usage/metrics.ts";
 import { numberOf } from "../../../src/contract/json-names.ts";
@@ -240,6 +246,23 @@ test("refuses a period that is empty or has too many points and names the field"
   await assert.rejects(ask("0001-01-01", "9999-12-31", "month"), { kind: "invalid_request", field: "interval" });
   await ask("2026-01-01T00:00:00Z", "2026-01-04T11:20:00Z", "minute"); // 5,000 minutes
   await ask("0001-01-01", "0400-12-31", "month");
+});
+
+test("answers with times of the years 1 to 9999 about the first and the last of these", async (t) => {
+  const { pool } = await testDatabase(t);
+  const { workspaces, usage, operations } = adminOf(pool);
+  await workspaces.createWorkspace({ name: "default" });
+  const at = (text: string) => timestampFromDate(new Date(text));
+  for (const period of [
+    { endTime: at("0001-01-01T01:00:00Z") },
+    { startTime: at("9999-12-31T23:00:00Z"), endTime: at("9999-12-31T23:59:59.999Z") },
+  ]) {
+    const of = { workspace: "default", ...period };
+    toJson(GetUsageResponseSchema, await usage.getUsage(of));
+    toJson(GetPerformanceResponseSchema, await usage.getPerformance(of));
+    toJson(ListTopSubjectsResponseSchema, await usage.listTopSubjects(of));
+    toJson(GetServiceUsageResponseSchema, await operations.getServiceUsage(period));
+  }
 });
 
 test("every call fails with overloaded while the database is unreachable", async () => {

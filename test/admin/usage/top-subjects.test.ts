@@ -110,6 +110,23 @@ test("lists each subject once with its sums, the largest first, whatever the siz
   );
 });
 
+test("lists the pages of all time", async ({ database: { pool } }) => {
+  const request = { minute: 1, user: "a", charge: 1, output: 1 };
+  const workspace = await record(pool, [
+    { ...request, key: "key_1" },
+    { ...request, key: "key_2" },
+  ]);
+  const { usage } = adminOf(pool);
+  const period = {
+    startTime: timestampFromDate(new Date("0001-01-01T00:00:00Z")),
+    endTime: timestampFromDate(new Date("9999-12-31T23:59:59Z")),
+  };
+  const first = await usage.listTopSubjects({ workspace, ...period, pageSize: 1 });
+  const second = await usage.listTopSubjects({ workspace, pageSize: 1, pageToken: first.nextPageToken });
+  const subjects = [...first.subjects, ...second.subjects].map(({ subject }) => subject);
+  assert.deepEqual([subjects, second.nextPageToken], [["key_1", "key_2"], ""]);
+});
+
 test("finds subjects by their start, and names of tags", async ({ database: { pool } }) => {
   const { usage } = adminOf(pool);
   const one = { minute: 1, key: "key_x", charge: 1, output: 1 };
