@@ -9,7 +9,10 @@ export function slackMessage(event: string): string {
   return JSON.stringify({ text: escaped(sentenceOf(event)) });
 }
 
-/** Names of workspaces, users and tags must not become links or mentions of a channel. */
+/**
+ * Names of workspaces, users and tags must not become links or mentions of a channel. Mattermost and Discord read a
+ * mention from plain text, such as `@everyone`, but not with a character without width in it.
+ */
 function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("@", "@\u200b");
 }

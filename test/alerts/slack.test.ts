@@ -37,4 +37,10 @@ test("names become no links and no mentions", () => {
   const data = { alert: "credit_left", workspace: "<!channel> & <https://example.com|team>", value: 1, threshold: 2 };
   const shown = "&lt;!channel&gt; &amp; &lt;https://example.com|team&gt;";
   assert.equal(textOf("alert.raised", data), `Chorus, workspace ${shown}: 1 credits are left; the alert is at 2.`);
+  // Mattermost and Discord notify all readers of a channel by these words.
+  const cap = { ...data, alert: "cap_share", workspace: "team", limit: "user:credits_total" };
+  for (const name of ["@everyone", "@channel", "@here", "@all"]) {
+    const text = textOf("alert.raised", { ...cap, subject: `user:${name}` });
+    assert.ok(!text.includes(name) && text.includes(`user:@\u200b${name.slice(1)} has used`), text);
+  }
 });
