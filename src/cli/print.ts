@@ -59,7 +59,7 @@ export function number(value: number | bigint | string, unit = ""): NumberCell {
 export function printTable(header: string[], rows: (string | NumberCell)[][]): void {
   const isNumeric = header.map((_, i) => rows.some((row) => typeof row[i] === "object"));
   const lines = [header, ...rows.map((row) => row.map(textOf))];
-  const widths = header.map((_, i) => Math.max(...lines.map((cells) => width(cells[i]))));
+  const widths = header.map((_, i) => lines.reduce((widest, cells) => Math.max(widest, width(cells[i])), 0));
   for (const cells of lines) {
     const padded = cells.map((cell, i) => {
       const space = " ".repeat((widths[i] ?? 0) - width(cell));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { test } from "vitest";
-import { grouped, safe } from "../../src/cli/print.ts";
+import { test, vi } from "vitest";
+import { grouped, printTable, safe } from "../../src/cli/print.ts";
 import { codePoint } from "../helpers/code-point.ts";
 
 test("escapes terminal control characters and keeps all other text", () => {
@@ -37,4 +37,14 @@ test("groups digits and stays exact", () => {
       assert.equal(grouped(value).replaceAll(",", ""), `${value}`);
     }),
   );
+});
+
+test("prints tables of any number of rows", () => {
+  const print = vi.spyOn(console, "log").mockReturnValue();
+  try {
+    printTable(["ID"], [...Array.from({ length: 200_000 }, () => ["a"]), ["longer"]]);
+    assert.equal(print.mock.calls.length, 200_002);
+  } finally {
+    print.mockRestore();
+  }
 });
