@@ -21,7 +21,7 @@ import {
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { limitOf, OWN_WORKSPACE, readPages, show, wantsJson } from "./command.ts";
-import { grouped, messageJson, number, printJson, printTable, timeText } from "./print.ts";
+import { grouped, messageJson, number, printJson, printTable, safe, timeText } from "./print.ts";
 import { addRunText, showText } from "./run-text.ts";
 
 /** `chorus runs`: how requests were answered. */
@@ -121,7 +121,8 @@ function printRequest({ running, costUsd }: Run, generation: Generation): void {
   const state = running ? "runs" : endOf(generation);
   const time = `${running ? "for" : "in"} ${grouped(latencyMs)} ms`;
   console.log(`${generation.id}: ${state} at level ${wordOf(EffortSchema, generation.level)} ${time}`);
-  console.log(`${timeText(generation.at)} UTC, key ${generation.keyName || generation.keyId}, ${generation.requestId}`);
+  const key = safe(generation.keyName || generation.keyId);
+  console.log(`${timeText(generation.at)} UTC, key ${key}, ${generation.requestId}`);
   if (running) {
     console.log(`${grouped(inputTokens)} input tokens`);
     return;

@@ -29,6 +29,11 @@ test("lists requests and shows how one was answered", async ({ service }) => {
   const run = JSON.parse(await cli("runs", "show", id, "default", "--json"));
   assert.deepEqual([run.generation.id, run.calls[0].model, run.calls[0].outcome], [id, "offline-fast", "ok"]);
 
+  // Owners choose the names of keys.
+  const key = await cli("keys", "create", "--workspace", "default", "--name", "a\u202eb", "--json");
+  const other = await service.post("/v1/generate", { prompt: "Hello" }, { "x-api-key": JSON.parse(key).secret });
+  assert.match(await cli("runs", "show", JSON.parse(await other.text()).id, "default"), /UTC, key a\\u202eb, req_/);
+
   const unknown = await runCli(["runs", "show", "gen_0", "default"], env);
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /no request with this identifier/);
