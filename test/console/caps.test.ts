@@ -133,7 +133,15 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
       await page.getByRole("button", { name: "Rotate importer" }).first().click();
       const dialog = page.getByRole("dialog", { name: "Rotate importer?" });
       await dialog.getByLabel("The old key stops").selectOption(end);
+      const { promise: held, resolve: goOn } = Promise.withResolvers<void>();
+      await page.route("**/CreateKey", (route) => held.then(() => route.continue()), { times: 1 });
       await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
+      // Without its dialog, the only copy of the secret would be lost.
+      await dialog.getByRole("button", { name: "Rotating…" }).waitFor();
+      for (let i = 0; i < 2; i++) await page.keyboard.press("Escape");
+      await page.mouse.click(5, 5);
+      assert.ok(await dialog.getByRole("button", { name: "Cancel" }).isDisabled());
+      goOn();
       const secret = await page.locator("[data-secret]").innerText();
       await page.getByRole("button", { name: "I have stored it" }).click();
       await page.getByText("Rotated the key importer.").last().waitFor();

@@ -13,7 +13,7 @@ import { KeyName } from "./key-name.tsx";
 export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
   const [name, setName] = useState(key.name);
   const [forbidsText, setForbidsText] = useState(key.forbidsText);
-  const { error, run } = useAction();
+  const { busy, error, run } = useAction();
   const submit = async () => {
     const more = forbidsText === key.forbidsText ? {} : { forbidsText };
     await keys.updateKey({ id: key.id, name: name.trim(), ...more });
@@ -29,7 +29,7 @@ export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void
           isFixed={key.forbidsText && currentRole() === "developer"}
         />
         {error !== undefined && <FailureNote error={error} />}
-        <DialogButtons close={close} action="Save" />
+        <DialogButtons close={close} action="Save" busy={busy} />
       </form>
     </Dialog>
   );

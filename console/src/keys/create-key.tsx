@@ -49,6 +49,7 @@ interface Created {
 /** Asks for name, scopes and expiry, then shows the secret once. */
 export function CreateKey({ close, done, created }: Props) {
   const [key, setKey] = useState<Created>();
+  const action = useAction();
   if (key) {
     return (
       <Dialog title="The secret of the new key" close={close} sticky>
@@ -70,19 +71,24 @@ export function CreateKey({ close, done, created }: Props) {
     created();
   };
   return (
-    <Dialog title="Create a key" close={close}>
-      <KeyForm close={close} show={show} />
+    <Dialog title="Create a key" close={close} sticky={action.busy}>
+      <KeyForm action={action} close={close} show={show} />
     </Dialog>
   );
 }
 
-function KeyForm({ close, show }: { close: () => void; show: (created: Created) => void }) {
+interface FormProps {
+  action: ReturnType<typeof useAction>;
+  close: () => void;
+  show: (created: Created) => void;
+}
+
+function KeyForm({ action: { busy, error, run }, close, show }: FormProps) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly string[]>(() => scopesOf(currentRole()).map(([scope]) => scope));
   const [life, setLife] = useState("");
   const [date, setDate] = useState("");
   const [forbidsText, setForbidsText] = useState(false);
-  const { busy, error, run } = useAction();
 
   const submit = async () => {
     const end = endOf(life, date);

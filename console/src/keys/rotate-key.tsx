@@ -56,7 +56,7 @@ export function RotateKey({ of: key, close, done, changed }: Props) {
     );
   }
   return (
-    <Dialog title={`Rotate ${name}?`} close={close}>
+    <Dialog title={`Rotate ${name}?`} close={close} sticky={busy}>
       <form class="form" onSubmit={(event) => run(rotate, event)}>
         <p>
           A new key gets the name, scopes, tags, expiry and caps of this one. What it uses of the caps begins at zero.

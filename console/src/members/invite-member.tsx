@@ -48,7 +48,7 @@ function Form({ close, show }: { close: () => void; show: (path: string) => void
   const submit = (event: Event) =>
     run(async () => show((await members.inviteMember({ role, note: note.trim() })).path), event);
   return (
-    <Dialog title="Invite somebody" close={close}>
+    <Dialog title="Invite somebody" close={close} sticky={busy}>
       <form class="form" onSubmit={submit}>
         <RoleField role={role} choose={setRole} />
         <Field id="note" label="Note">

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 
 interface Props {
-  /** Closes the dialog and changes nothing. */
+  /** Closes the dialog and changes nothing, so not while it acts. */
   close: () => void;
   /** The words of the button that closes. Default: Cancel. */
   keep?: string;
@@ -25,7 +25,7 @@ export function DialogButtons({ close, keep = "Cancel", action, doing = action, 
   return (
     <div class="buttons">
       {children}
-      <button type="button" onClick={close}>
+      <button type="button" disabled={busy} onClick={close}>
         {keep}
       </button>
       <button

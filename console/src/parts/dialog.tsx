@@ -9,7 +9,7 @@ interface Props {
   close: () => void;
   /** `drawer` takes the right edge of the screen. */
   kind?: "dialog" | "drawer";
-  /** True closes it only with its own buttons, for dialogs whose content would be lost. */
+  /** True closes it only with its own buttons, for dialogs that show what would be lost, or are about to. */
   sticky?: boolean;
   children: ComponentChildren;
 }
