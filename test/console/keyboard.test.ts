@@ -66,6 +66,12 @@ test("goes to a page, to keys and to a run with Ctrl+K", async (t) => {
   await page.getByRole("heading", { level: 1, name: "Ledger" }).and(page.locator(":focus")).waitFor();
   await goTo("key", "Tab", "Tab", "Enter");
   await page.waitForURL(/\/keys\?search=key$/);
+  // The page is open already: the field follows the address, and not the other way round.
+  await goTo("other", "Tab", "Enter");
+  await page.waitForURL(/\/keys\?search=other$/);
+  await page.waitForTimeout(400);
+  assert.equal(await page.getByLabel("Find", { exact: true }).inputValue(), "other");
+  assert.match(page.url(), /\/keys\?search=other$/);
   const id = `gen_${"0".repeat(32)}`;
   await goTo(id, "Enter");
   await page.waitForURL(new RegExp(`/runs/${id}$`));

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { narrow } from "../route.ts";
 
 interface Props {
@@ -11,12 +11,19 @@ interface Props {
   maxLength?: number;
 }
 
-/** Searches after a pause in typing: the text goes into the address. */
+/** Searches after a pause in typing: the text goes into the address. A link to another text replaces it. */
 export function Search({ value, name = "search", label = "Find", placeholder, maxLength = 200 }: Props) {
   const [text, setText] = useState(value);
+  // What was typed last, as the address then has it.
+  const typed = useRef(value);
+  useEffect(() => {
+    if (value !== typed.current) setText(value);
+    typed.current = value;
+  }, [value]);
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (text.trim() !== value) narrow({ [name]: text.trim() || undefined });
+      typed.current = text.trim();
+      if (typed.current !== value) narrow({ [name]: typed.current || undefined });
     }, 250);
     return () => clearTimeout(timer);
   }, [text, value]);
