@@ -20,6 +20,9 @@ async function tabTo(page: Page, name: string): Promise<void> {
   assert.fail(`The tabulator does not reach ${name}.`);
 }
 
+/** How a person types: the page draws itself in between. */
+const PACE = { delay: 60 };
+
 async function press(page: Page, name: string): Promise<void> {
   await tabTo(page, name);
   await page.keyboard.press("Enter");
@@ -76,6 +79,32 @@ test("goes to a page, to keys and to a run with Ctrl+K", async (t) => {
   await goTo(id, "Enter");
   await page.waitForURL(new RegExp(`/runs/${id}$`));
   await goTo("nothing", "Escape");
+  assert.deepEqual(problems, []);
+});
+
+test("chooses the days of a range by typing their digits", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
+  const { open, token, problems } = await openConsole(t);
+  const page = await open("/console/ledger?from=2026-09-21&to=2026-11-28");
+  await signIn(page, token);
+  // On the way to December is January, which is before the first day.
+  await page.getByLabel("Last day").focus();
+  await page.keyboard.type("12", PACE);
+  await page.waitForURL(/\?from=2026-09-21&to=2026-12-28$/);
+  // On the way to 2025 are the years 2, 20 and 202.
+  await page.getByLabel("First day").focus();
+  await page.keyboard.type("0901", PACE);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.postData() ?? ""));
+  await page.keyboard.type("2025", PACE);
+  await page.waitForURL(/\?from=2025-09-01&to=2026-12-28$/);
+  assert.doesNotMatch(asked.join(), /"0/);
+  // A day after the last one changes nothing, and does not stay in the field.
+  await page.getByLabel("Last day").focus();
+  await page.getByLabel("First day").focus();
+  await page.keyboard.type("09012027", PACE);
+  await page.getByLabel("Last day").focus();
+  assert.equal(await page.getByLabel("First day").inputValue(), "2025-09-01");
   assert.deepEqual(problems, []);
 });
 

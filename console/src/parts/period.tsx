@@ -1,4 +1,5 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { useEffect, useState } from "preact/hooks";
 import { MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js";
 import { day, timeText } from "../format.ts";
 import { narrow } from "../route.ts";
@@ -79,15 +80,9 @@ export function PeriodPicker({ period }: { period: Period }) {
       <Segments legend="Period" name="period" value={name} options={[...spans, ["range", "Range"]]} change={choose} />
       {name === "range" && (
         <span class="range">
-          <Day
-            label="First day"
-            required
-            value={first}
-            max={last}
-            change={(value) => narrow({ from: value || first })}
-          />
+          <Day label="First day" required value={first} max={last} change={(from) => narrow({ from })} />
           <span class="soft">to</span>
-          <Day label="Last day" required value={last} min={first} change={(value) => narrow({ to: value || last })} />
+          <Day label="Last day" required value={last} min={first} change={(to) => narrow({ to })} />
         </span>
       )}
       {name === "times" && (
@@ -109,15 +104,26 @@ interface DayProps {
   change: (value: string) => void;
 }
 
-/** A day as a field, in the form 2026-01-31; empty for none. */
-export function Day({ label, value, change, ...bounds }: DayProps) {
+/** No data are older. Without it, a year would count while its first digits are typed: 0002 on the way to 2026. */
+const FIRST_DAY = "2000-01-01";
+
+/** A day as a field, in the form 2026-01-31; empty for none. A day outside of the bounds changes nothing. */
+export function Day({ label, value, min = FIRST_DAY, change, ...rest }: DayProps) {
+  // What is typed, which outlives the draws of the page.
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
   return (
     <input
       type="date"
       aria-label={label}
-      value={value}
-      {...bounds}
-      onChange={(event) => change(event.currentTarget.value)}
+      value={text}
+      min={min}
+      {...rest}
+      onInput={({ currentTarget: field }) => {
+        setText(field.value);
+        if (field.validity.valid) change(field.value);
+      }}
+      onBlur={() => setText(value)}
     />
   );
 }
