@@ -36,6 +36,25 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await page.context().close();
   });
 
+  test("tries a refresh that failed again, without a request twice", async ({ browser }) => {
+    const method = "chorus.admin.v1.ActivityService/ListGenerations";
+    let calls = 0;
+    const answers: Answers = new Map([
+      ...USED,
+      [method, (request) => (++calls === 2 ? { failure } : USED.get(method)?.(request))],
+    ]);
+    const page = await openScene(browser, "/console/activity", answers);
+    const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");
+    await rows.first().waitFor();
+    const before = await rows.count();
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    await page.locator("[aria-busy=true]").waitFor({ state: "detached" });
+    assert.equal(await rows.count(), before);
+    await page.context().close();
+  });
+
   test("says how long ago a request was, and keeps the titles of the columns in view", async ({ browser }) => {
     for (const width of [1280, 1440]) {
       const page = await openScene(browser, "/console/activity", USED);

@@ -32,7 +32,7 @@ interface Props {
 
 /** The requests that match a filter, loaded page by page, or as they end. */
 export function GenerationList({ filter, opened, onFound }: Props) {
-  const { found, error, busy, load, add } = useGenerations(filter, onFound);
+  const { found, failed, busy, load, add } = useGenerations(filter, onFound);
   const [isLive, setIsLive] = useState(false);
   useTail(isLive, add);
   const isEmpty = found?.generations.length === 0;
@@ -53,10 +53,10 @@ export function GenerationList({ filter, opened, onFound }: Props) {
         )}
         {isLive && <span role="status">New requests appear at the top.</span>}
       </div>
-      {error !== undefined && <FailureNote error={error} retry={() => load(found ?? NOTHING)} />}
+      {failed && <FailureNote error={failed.error} retry={failed.again} />}
       <RunningList filter={filter} />
       <Card flush>
-        {!found && error === undefined && <Skeleton tall="30rem" />}
+        {!found && !failed && <Skeleton tall="30rem" />}
         {found && found.generations.length > 0 && (
           <GenerationTable generations={found.generations} opened={opened} open={({ id }) => narrow({ request: id })} />
         )}
@@ -81,20 +81,20 @@ export function GenerationList({ filter, opened, onFound }: Props) {
 
 function useGenerations(filter: Filter, onFound: (found: Found) => void) {
   const [found, setFound] = useState<Found>();
-  const [error, setError] = useState<unknown>();
+  const [failed, setFailed] = useState<{ error: unknown; again: () => void }>();
   const [busy, setBusy] = useState(true);
   const leaving = useRef(new AbortController());
 
   const run = async (token: string, merge: (more: Found, before: Found | undefined) => Found) => {
     const { signal } = leaving.current;
     setBusy(true);
-    setError(undefined);
+    setFailed(undefined);
     try {
       const more = await find(filter, token, PAGE, signal);
       onFound(more);
       setFound((before) => merge(more, before));
-    } catch (failure) {
-      if (!signal.aborted) setError(failure);
+    } catch (error) {
+      if (!signal.aborted) setFailed({ error, again: () => void run(token, merge) });
     }
     setBusy(false);
   };
@@ -105,7 +105,7 @@ function useGenerations(filter: Filter, onFound: (found: Found) => void) {
     void load(NOTHING);
     return () => leaving.current.abort();
   }, []);
-  return { found, error, busy, load, add: () => run("", withNewer) };
+  return { found, failed, busy, load, add: () => run("", withNewer) };
 }
 
 /** Adds the requests that are not listed yet. */
