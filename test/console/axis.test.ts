@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { short } from "../../console/src/format.ts";
+import { duration, short } from "../../console/src/format.ts";
 import { dollars } from "../../console/src/operator/money.ts";
 
 /** Marks of an axis. */
@@ -26,5 +26,12 @@ test("writes single values as before", () => {
   assert.deepEqual(
     [0.1234, 12, 999.9, 12_345].map((value) => short(value)),
     ["0.123", "12", "1000", "12.3K"],
+  );
+});
+
+test("carries the rounded part of a duration", () => {
+  assert.deepEqual(
+    [119_400, 119_600, 3_599_600, 7_199_900, 172_790_000].map((ms) => duration(ms)),
+    ["1 min 59 s", "2 min 0 s", "1 h 0 min", "2 h 0 min", "2 days"],
   );
 });
