@@ -259,6 +259,9 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
       await row.getByText("Disabled", { exact: true }).waitFor();
       await row.getByText(/^just now by tok_.*: answers nonsense$/).waitFor();
       await assertAccessible(page, "A disabled model");
+      await page.route("**/EnableModel", (route) => route.abort(), { times: 1 });
+      await page.getByRole("button", { name: "Enable openai-strong" }).click();
+      await page.getByText(/^Not enabled\. /).waitFor();
       await page.getByRole("button", { name: "Enable openai-strong" }).click();
       await page.getByText("Enabled openai-strong. Requests call it again.").waitFor();
       await page.getByRole("button", { name: "Disable openai-strong" }).waitFor();

@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import type { DisabledModel, ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import { describe } from "../failure.ts";
 import { ago } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
@@ -20,11 +21,14 @@ interface Props {
 /** The buttons of a model. */
 export function Actions({ of: { name, disabled }, ask, done }: Props) {
   const { busy, run } = useAction();
-  const enable = async () => {
-    await operations.enableModel({ model: name });
-    toast(`Enabled ${name}. Requests call it again.`);
-    done();
-  };
+  const enable = () =>
+    operations.enableModel({ model: name }).then(
+      () => {
+        toast(`Enabled ${name}. Requests call it again.`);
+        done();
+      },
+      (error) => toast(`Not enabled. ${describe(error).text}`, "bad"),
+    );
   return (
     <>
       <button type="button" class="small" aria-label={`Test ${name}`} onClick={() => ask("test")}>
