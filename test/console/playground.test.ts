@@ -115,6 +115,21 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("text/markdown, 13 bytes").waitFor({ state: "detached" });
   });
 
+  test("keeps what is typed while a file is read", async ({ playground: { page, prompt } }) => {
+    await page.evaluate(() => {
+      const { arrayBuffer } = Blob.prototype;
+      Blob.prototype.arrayBuffer = async function slow() {
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        return arrayBuffer.call(this);
+      };
+    });
+    const file = { name: "notes.md", mimeType: "", buffer: Buffer.from("# Choir notes") };
+    await page.getByLabel("Attach files").setInputFiles(file);
+    await prompt.fill("Which tone?");
+    await page.getByText("text/markdown, 13 bytes").waitFor();
+    assert.equal(await prompt.inputValue(), "Which tone?");
+  });
+
   test("shows the cause of a failure and that it is not charged", async ({
     playground: { vendor, page, prompt, ask },
   }) => {

@@ -37,9 +37,11 @@ export function usePlayground() {
   };
   const change = (changes: Partial<Draft>) => {
     setMessage("");
+    // The draft may have changed since the page was drawn: a file is read for a while.
+    const latest = visit.draft ?? EMPTY;
     // An answer of another kind does not belong to the request any more.
-    const isOther = changes.mode !== undefined && changes.mode !== draft.mode && !isRunning;
-    update({ draft: changed(draft, changes), ...(isOther ? { shown: [] } : {}) });
+    const isOther = changes.mode !== undefined && changes.mode !== latest.mode && !isRunning;
+    update({ draft: changed(latest, changes), ...(isOther ? { shown: [] } : {}) });
   };
   const send = async () => {
     const reason =
