@@ -173,7 +173,17 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
   test("saves prompts in the browser, and has examples", async ({ playground: { page, prompt } }) => {
     await page.getByRole("button", { name: "A question" }).click();
     assert.match(await prompt.inputValue(), /^Why is the sky blue/);
+    const other = await page.context().newPage();
+    await other.goto(page.url());
     await page.getByRole("button", { name: "Save", exact: true }).click();
+    // Another tab knows what this one has saved, and keeps it when it saves.
+    const saved = other.getByRole("region", { name: "Saved prompts" });
+    await saved.getByRole("button", { name: /^Why is the sky/ }).waitFor();
+    await other.getByRole("textbox", { name: "Prompt" }).fill("Another one");
+    await other.getByRole("button", { name: "Save", exact: true }).click();
+    await saved.getByRole("button", { name: /^Remove the saved prompt Another/ }).waitFor();
+    await other.close();
+    await page.getByRole("button", { name: /^Remove the saved prompt Another/ }).click();
     await page.reload();
     await page
       .getByRole("region", { name: "Saved prompts" })

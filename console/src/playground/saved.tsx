@@ -1,5 +1,5 @@
 import { Bookmark, X } from "lucide";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -13,6 +13,12 @@ const MOST = 50;
 export function useSaved() {
   const name = `chorus-prompts-${currentWorkspace()}`;
   const [drafts, setDrafts] = useState(() => read(name));
+  // Another tab has saved or removed one: what this tab writes next keeps that.
+  useEffect(() => {
+    const follow = ({ key }: StorageEvent) => key === name && setDrafts(read(name));
+    addEventListener("storage", follow);
+    return () => removeEventListener("storage", follow);
+  }, [name]);
   const write = (next: readonly Draft[]) => {
     setDrafts(next);
     try {
