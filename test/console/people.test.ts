@@ -142,7 +142,11 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     const owner = await person("lead", { groups: ["leads"] });
     await visit(owner, "Keys");
     await owner.getByText(", of dev Lee").first().waitFor();
-    await owner.getByRole("button", { name: "Take over kept" }).click();
+    const takeOver = owner.getByRole("button", { name: "Take over kept" });
+    await owner.route("**/TakeOverKey", (route) => route.abort(), { times: 1 });
+    await takeOver.click();
+    await owner.getByText(/^Not taken over\. /).waitFor();
+    await takeOver.click();
     await owner.getByText("The key kept no longer ends with dev Lee.").waitFor();
     await visit(owner, "Members");
     await owner.getByRole("button", { name: "Remove dev Lee" }).click();

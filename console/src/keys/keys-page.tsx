@@ -2,6 +2,7 @@ import { KeyRound, Plus } from "lucide";
 import { useState } from "preact/hooks";
 import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { CapCard } from "../caps/cap-card.tsx";
+import { describe } from "../failure.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
@@ -42,10 +43,7 @@ export function KeysPage() {
     close();
     list.reload();
   };
-  const takeOver = (key: Key) => {
-    const sentence = `The key ${key.name || key.prefix} no longer ends with ${key.holder?.name || "its holder"}.`;
-    keys.takeOverKey({ id: key.id }).then(() => done(sentence), list.reload);
-  };
+  const takeOver = (key: Key) => void takeOverKey(key).then(done, list.reload);
 
   return (
     <>
@@ -118,6 +116,17 @@ function Create({ open }: { open: () => void }) {
       Create a key
     </button>
   );
+}
+
+/** Tells the person when that fails. @returns a sentence that says what happened */
+async function takeOverKey({ id, name, prefix, holder }: Key): Promise<string> {
+  try {
+    await keys.takeOverKey({ id });
+  } catch (error) {
+    toast(`Not taken over. ${describe(error).text}`, "bad");
+    throw error;
+  }
+  return `The key ${name || prefix} no longer ends with ${holder?.name || "its holder"}.`;
 }
 
 function namesOf(page: readonly Key[]): ReadonlyMap<string, string> {
