@@ -178,10 +178,14 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     await drawer.getByText("This key has no cap.").waitFor();
     await setCap(page, "this key", "1");
     await drawer.getByText(/^\d+ of 1$/).waitFor();
+    // The caps of all keys, below the drawer.
+    const all = page.locator("main [aria-label=Caps] tbody tr");
+    await until(async () => (await all.count()) === 1);
     assert.match(await answered(started, "u-1", 429), /"key:requests_per_day"/);
     await drawer.getByRole("button", { name: "Clear Requests a day" }).click();
     await page.getByRole("button", { name: "Clear the cap" }).click();
     await drawer.getByText("This key has no cap.").waitFor();
+    await until(async () => (await all.count()) === 0);
     await answered(started, "u-1", 200);
     await page.keyboard.press("Escape");
     await drawer.waitFor({ state: "detached" });

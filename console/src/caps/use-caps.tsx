@@ -1,5 +1,5 @@
 import { Plus } from "lucide";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Cap, CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { ConfirmChange } from "../alerts/alert-dialogs.tsx";
 import { useLoad } from "../load.ts";
@@ -12,10 +12,18 @@ import { SetCap } from "./cap-form.tsx";
 import { isTemplate, listCaps, listCapsOf } from "./list.ts";
 import { nameOf } from "./words.ts";
 
+/** A cap was set or cleared, which may be in other lists on the page. */
+const changes = new EventTarget();
+
 /** Whether the session may change the caps of a subject: developers only those of their own keys. */
 function mayChange(subject: string): boolean {
   if (!can(CapService.method.setCap)) return false;
   return currentRole() !== "developer" || (subject.startsWith("key:") && !isTemplate(subject));
+}
+
+/** Loads the lists of caps on the page again. */
+export function capsHaveChanged(): void {
+  changes.dispatchEvent(new Event("change"));
 }
 
 /**
@@ -32,11 +40,15 @@ export function useCaps(subject: string, whose: string) {
       isTemplate(subject) ? listCaps(subject.slice(0, -1), pager.token, signal) : listCapsOf(subject, signal),
     `${subject} ${pager.token}`,
   );
+  useEffect(() => {
+    changes.addEventListener("change", list.reload);
+    return () => changes.removeEventListener("change", list.reload);
+  }, []);
   const done = (sentence: string) => {
     toast(sentence);
     setIsSetting(false);
     setCleared(undefined);
-    list.reload();
+    capsHaveChanged();
   };
   const isChangeable = mayChange(subject);
   const button = isChangeable && (

@@ -2,6 +2,7 @@ import { KeyRound, Plus } from "lucide";
 import { useState } from "preact/hooks";
 import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { CapCard } from "../caps/cap-card.tsx";
+import { capsHaveChanged } from "../caps/use-caps.tsx";
 import { describe } from "../failure.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
@@ -38,10 +39,14 @@ export function KeysPage() {
     `${of} ${pager.token}`,
   );
   const close = () => setOpen(undefined);
+  const changed = () => {
+    list.reload();
+    capsHaveChanged();
+  };
   const done = (sentence: string) => {
     toast(sentence);
     close();
-    list.reload();
+    changed();
   };
   const takeOver = (key: Key) => void takeOverKey(key).then(done, list.reload);
 
@@ -86,7 +91,7 @@ export function KeysPage() {
         </Pending>
       </Card>
       <CapCard title="Caps of keys" subject="key:*" whose="each key" names={namesOf(list.data?.keys ?? [])} />
-      {open && <Opened open={open} close={close} done={done} changed={list.reload} />}
+      {open && <Opened open={open} close={close} done={done} changed={changed} />}
     </>
   );
 }
