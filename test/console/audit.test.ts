@@ -4,6 +4,11 @@ import { changesOf } from "../../console/src/audit/changes.ts";
 import { sentenceOf } from "../../console/src/audit/sentence.ts";
 import { downloaded, openConsole, purchase, signIn, skipReason, visit } from "./chromium.ts";
 
+/** Runs in the page: the number of identifiers that go over the end of their cell. */
+const COVERED = `[...document.querySelectorAll("td code")].filter(
+  (code) => code.getBoundingClientRect().right > code.closest("td").getBoundingClientRect().right,
+).length`;
+
 test("shows the owner who changed what, and exports it", async (t) => {
   t.skip(skipReason !== undefined, skipReason);
   const started = await openConsole(t);
@@ -12,13 +17,17 @@ test("shows the owner who changed what, and exports it", async (t) => {
   await signIn(page, started.token);
   await visit(page, "Keys");
   await page.getByRole("button", { name: "Create a key" }).click();
-  await page.getByLabel("Name", { exact: true }).fill("Invoices");
+  await page.getByLabel("Name", { exact: true }).fill(`Invoices ${"x".repeat(190)}`);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "I have stored it" }).click();
   await visit(page, "Audit log");
   const rows = page.getByRole("row");
   assert.match(await rows.filter({ hasText: "Created the key Invoices" }).innerText(), /Owner tok_\w+[\s\S]*scopes/);
   assert.match(await rows.filter({ hasText: "Booked a purchase" }).innerText(), /Operator [\s\S]*amount 100/);
+  for (const width of [1280, 1024]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.equal(await page.evaluate(COVERED), 0, `at ${width} px`);
+  }
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export as CSV" }).click();
   const csv = await downloaded(download);
