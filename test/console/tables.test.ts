@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
 import { connect, skipReason } from "./chromium.ts";
-import { USED } from "./scene/answers.ts";
+import { type Answers, USED } from "./scene/answers.ts";
 import { openScene } from "./scene/scene.ts";
 
 const test = base.extend("browser", { scope: "file" }, fixture(connect));
@@ -28,6 +28,17 @@ const FAULTS = `(() => {
   }
   return faults;
 })()`;
+
+describe.skipIf(skipReason !== undefined)("a long name", () => {
+  test("fits the page of a user on a screen of 360 px", async ({ browser }) => {
+    const path = `/console/subjects?subject=${encodeURIComponent(`user:${"u".repeat(128)}`)}`;
+    const answers: Answers = new Map([...USED, ["chorus.admin.v1.UsageService/GetUsage", () => undefined]]);
+    const page = await openScene(browser, path, answers, { viewport: { width: 360, height: 800 } });
+    await page.getByRole("heading", { name: /^Caps of u/ }).waitFor();
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 360);
+    await page.context().close();
+  });
+});
 
 describe.skipIf(skipReason !== undefined)("tables at 1024 px", () => {
   for (const path of ["/console/keys", "/console/subjects", "/console/subjects?subject=user%3Au-4711"]) {
