@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { duration, short } from "../../console/src/format.ts";
 import { dollars } from "../../console/src/operator/money.ts";
+import { runningPoint } from "../../console/src/parts/running-point.ts";
 
 /** Marks of an axis. */
 const marks = (write: (value: number, step: number) => string, step: number, n = 4) =>
@@ -34,4 +35,14 @@ test("carries the rounded part of a duration", () => {
     [119_400, 119_600, 3_599_600, 7_199_900, 172_790_000].map((ms) => duration(ms)),
     ["1 min 59 s", "2 min 0 s", "1 h 0 min", "2 h 0 min", "2 days"],
   );
+});
+
+test("marks the interval that still runs, also in a period that ends later", () => {
+  const hour = 3600;
+  const start = Math.floor(Date.now() / 1000) - hour / 2;
+  const at = [-2, -1, 0, 1, 2].map((hours) => start + hours * hour);
+  assert.equal(runningPoint({ at, runs: true }), 2);
+  assert.equal(runningPoint({ at: at.slice(0, 3), runs: true }), 2);
+  assert.equal(runningPoint({ at: at.slice(3), runs: true }), undefined);
+  assert.equal(runningPoint({ at: at.slice(0, 2), runs: false }), undefined);
 });

@@ -91,9 +91,9 @@ export function OverviewPage() {
 
 const DAY_MS = 86_400_000;
 
-/** Credits of a period for each of its days. Undefined for less than a day, which says nothing of the next ones. */
+/** Credits of a period for each day so far. Undefined for less than a day, which says nothing of the next ones. */
 function perDay(figures: Figures | undefined, { from, to }: Period): number | undefined {
-  const days = ((to?.getTime() ?? Date.now()) - from.getTime()) / DAY_MS;
+  const days = (Math.min(to?.getTime() ?? Infinity, Date.now()) - from.getTime()) / DAY_MS;
   return figures && days >= 0.99 ? (figures.metrics.totals?.credits ?? 0) / days : undefined;
 }
 

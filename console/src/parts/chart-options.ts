@@ -1,5 +1,6 @@
 import UPlot, { type AlignedData, type Options } from "uplot";
 import type { ChartProps } from "./chart.tsx";
+import { runningPoint } from "./running-point.ts";
 
 /** Charts with one key show the same point when the pointer is on one of them. */
 const SYNC = "page";
@@ -21,9 +22,10 @@ export function optionsFor(
   element: HTMLElement,
   setUnder: (index: number | null) => void,
 ): Omit<Options, "width" | "height"> {
-  const { kind, at, runs, zoom } = props;
+  const { kind, at, zoom } = props;
   const width = widthOf(at);
-  const paint = runs ? markRunning(at.at(-1) ?? 0, width, element) : undefined;
+  const start = at[runningPoint(props) ?? -1];
+  const paint = start === undefined ? undefined : markRunning(start, width, element);
   return {
     legend: { show: false },
     padding: [8, 4, 0, 0],

@@ -4,6 +4,7 @@ import UPlot from "uplot";
 import { themeChanges } from "../shell/theme.ts";
 import { optionsFor, stack } from "./chart-options.ts";
 import { ChartTable } from "./chart-table.tsx";
+import { runningPoint } from "./running-point.ts";
 
 export interface ChartSeries {
   readonly label: string;
@@ -21,7 +22,7 @@ export interface ChartProps {
   readonly summary: string;
   /** Starts of the points, in seconds. */
   readonly at: readonly number[];
-  /** Whether the last point is an interval that still runs. */
+  /** Whether one of the points is an interval that still runs. */
   readonly runs: boolean;
   /** Stacked bars with the first series at the bottom, or lines. */
   readonly kind: "bars" | "lines";
@@ -41,7 +42,7 @@ const HEIGHT = 200;
  * point under the pointer of one of them.
  */
 export function Chart(props: ChartProps) {
-  const { title, summary, at, runs, series, write } = props;
+  const { title, summary, at, series, write } = props;
   const box = useRef<HTMLDivElement>(null);
   const [under, setUnder] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
@@ -70,7 +71,7 @@ export function Chart(props: ChartProps) {
   const start = under === null ? undefined : at[under];
   const valuesAt = (point: number) =>
     series.map((each) => `${each.label} ${writeOr(each.values[point], write)}`).join(" · ");
-  const isRunning = runs && under === at.length - 1;
+  const isRunning = under !== null && under === runningPoint(props);
   return (
     <figure class="card chart">
       <header>
