@@ -59,6 +59,21 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
     await page.context().close();
   });
 
+  test("leads to the same days of the same key", async ({ browser }) => {
+    const days = "from=2026-03-01&to=2026-03-07";
+    const page = await openScene(browser, `/console?${days}&key=key_1`, USED);
+    const failed = page.getByRole("link", { name: "upstream failed" });
+    assert.equal(await failed.getAttribute("href"), `/console/activity?${days}&key=key_1&outcome=upstream_failed`);
+    await page.context().close();
+    const split = await openScene(browser, `/console/subjects?${days}`, USED);
+    await split.getByRole("link", { name: "u-4711" }).click();
+    await split.getByRole("heading", { name: "Caps of u-4711" }).waitFor();
+    assert.match(split.url(), new RegExp(`&${days}$`));
+    const requests = split.getByRole("main").getByRole("link", { name: "Requests" });
+    assert.equal(await requests.getAttribute("href"), `/console/activity?${days}&user=u-4711`);
+    await split.context().close();
+  });
+
   test("reports a failure once, and hides what it has no data for", async ({ browser }) => {
     const page = await openScene(browser, "/console", FAILING);
     await page.getByRole("alert").waitFor();

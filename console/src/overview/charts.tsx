@@ -7,7 +7,7 @@ import { Card } from "../parts/card.tsx";
 import { Chart, type ChartSeries, TONES } from "../parts/chart.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Link } from "../parts/link.tsx";
-import { type Period, zoomTo } from "../parts/period.tsx";
+import { type Period, spanOf, zoomTo } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { pathOf } from "../route.ts";
 import { can } from "../session/session.ts";
@@ -135,14 +135,15 @@ interface FailureProps {
   /** Undefined while it loads. */
   figures: Figures | undefined;
   period: Period;
+  /** Identifier of the only key that counts; empty for all. */
+  keyId: string;
 }
 
 /** The number of failures by code. */
-export function Failures({ figures, period }: FailureProps) {
+export function Failures({ figures, period, keyId }: FailureProps) {
   const performance = figures?.performance;
   const failures = performance?.total?.failures ?? [];
   const most = Number(failures[0]?.requests ?? 1n);
-  const span = { period: period.name in { range: 1, times: 1 } ? undefined : period.name };
   return (
     <Card title="Failures by code" text="Refused requests (limits, credit, invalid requests) are not counted.">
       {performance && failures.length === 0 && <Empty title="No failures." icon={CircleCheck} />}
@@ -151,7 +152,7 @@ export function Failures({ figures, period }: FailureProps) {
       <ul class="bars">
         {failures.map(({ code, requests }) => (
           <li key={code}>
-            <Link to={pathOf("activity", { ...span, outcome: code })}>{words(code)}</Link>
+            <Link to={pathOf("activity", { ...spanOf(period), key: keyId, outcome: code })}>{words(code)}</Link>
             <span class="bar">
               <span style={{ width: `${(Number(requests) / most) * 100}%` }} />
             </span>

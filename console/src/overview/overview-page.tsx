@@ -82,7 +82,7 @@ export function OverviewPage() {
         <Usage figures={figures} before={before.data} period={period} isSplit={group !== undefined} />
       )}
       <div class="lower">
-        {isShown(figures) && <Failures figures={figures.data} period={period} />}
+        {isShown(figures) && <Failures figures={figures.data} period={period} keyId={keyId} />}
         {!group && isShown(top) && <TopKeys top={top} chosen={keyId} />}
       </div>
     </>

@@ -51,6 +51,13 @@ export function boundsOf({ from, to }: Period) {
   return { startTime: timestampFromDate(from), ...(to ? { endTime: timestampFromDate(to) } : {}) };
 }
 
+/** A period as parts of the address of another page. */
+export function spanOf({ name, from, to }: Period): Record<string, string> {
+  if (to === undefined) return { period: name };
+  if (name === "range") return { from: day(from), to: day(new Date(to.getTime() - 1)) };
+  return { from: from.toISOString(), to: to.toISOString() };
+}
+
 /** Width of a point: an hour for periods of up to eight days, else a day. A chart then has about 200 points at most. */
 export function intervalOf({ from, to = new Date() }: Period): { interval: MetricsInterval; ms: number } {
   return to.getTime() - from.getTime() <= 8 * DAY

@@ -1,7 +1,7 @@
 import { CapCard } from "../caps/cap-card.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { type Period, PeriodPicker, periodOf } from "../parts/period.tsx";
+import { type Period, PeriodPicker, periodOf, spanOf } from "../parts/period.tsx";
 import { pathOf, useRoute } from "../route.ts";
 import { ExportUsage } from "./export-usage.tsx";
 import { groupOf, headOf, partsOf, pluralOf, subjectOf, tagOf } from "./group.ts";
@@ -48,8 +48,8 @@ function OneSubject({ subject, period }: { subject: string; period: Period }) {
   return (
     <>
       <PageHead title="Users and tags" lead={`${headOf(group)} ${name}`}>
-        <Link to={pathOf("subjects", { by: group })}>All {pluralOf(group)}</Link>
-        <Link to={pathOf("activity", filter)}>Requests</Link>
+        <Link to={pathOf("subjects", { ...spanOf(period), by: group })}>All {pluralOf(group)}</Link>
+        <Link to={pathOf("activity", { ...spanOf(period), ...filter })}>Requests</Link>
         <PeriodPicker period={period} />
       </PageHead>
       <SubjectCharts subject={subject} period={period} everyMs={EVERY_MS} />

@@ -9,7 +9,7 @@ import { Empty } from "../parts/empty.tsx";
 import { Link } from "../parts/link.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
-import { boundsOf, type Period } from "../parts/period.tsx";
+import { boundsOf, type Period, spanOf } from "../parts/period.tsx";
 import { Search } from "../parts/search.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { narrow, pathOf } from "../route.ts";
@@ -87,8 +87,8 @@ function titleOf(group: Group): string {
   return plural.charAt(0).toUpperCase() + plural.slice(1);
 }
 
-function columnsOf(group: Group, { name }: Period, all: number): Column<SubjectUsage>[] {
-  const span = name in { range: 1, times: 1 } ? {} : { period: name };
+function columnsOf(group: Group, period: Period, all: number): Column<SubjectUsage>[] {
+  const span = spanOf(period);
   return [
     {
       title: headOf(group),
