@@ -45,6 +45,8 @@ export type {
   Quotas,
   QuotaWindow,
   RecordedOutcome,
+  RunText,
+  RunTextMessage,
   SpendPeriod,
   StepKind,
   StepOutcome,
@@ -117,7 +119,7 @@ export interface Chorus {
   recordOutcome(id: string, outcome: Outcome, options?: CallOptions): Promise<RecordedOutcome>;
   /**
    * Shows how a request of the workspace was answered: its end, tokens and credits, and while that is kept, the
-   * Intelligence Trace. Needs a key with the scope `metrics`.
+   * Intelligence Trace and the text. Needs a key with the scope `metrics`.
    * @param id of the answer, such as `generation.id` or `done.id`
    * @throws ChorusError; `not_found` for a request that the workspace does not have
    */

@@ -283,7 +283,34 @@ export interface RecordedOutcome {
 /** How a request ended; `failed` has a `failure_code`. */
 export type GenerationStatus = "ok" | "cut_short" | "caller_gone" | "failed";
 
-/** How a request was answered. It has no text of the prompt or the answer. */
+/** A message of a kept prompt, or a call of a tool. */
+export interface RunTextMessage {
+  role: Open<Message["role"]>;
+  /** Of a call of a tool: its arguments, as JSON text. */
+  text: string;
+  /** Name of the tool of a call or a result; otherwise empty. */
+  tool: string;
+}
+
+/** The text of a request. Callers and models wrote it, so do not trust it. */
+export interface RunText {
+  /** Instructions first. */
+  messages: RunTextMessage[];
+  /** `size` is in bytes. The content is not kept. */
+  files: { name: string; media_type: string; size: number }[];
+  /** `step` is the `id` of the step. Empty if one model answered. */
+  drafts: { step: number; text: string }[];
+  /** As far as you received it. */
+  answer: string;
+  /** The calls of tools that the answer asks for. */
+  calls: RunTextMessage[];
+  /** Whether text was left out, because there was too much. */
+  is_cut: boolean;
+  /** RFC 3339. The text is deleted then at the latest. */
+  kept_until: string;
+}
+
+/** How a request was answered. Only `text` has what was said. */
 export interface GenerationRun {
   /** Prefix `gen_`. */
   id: string;
@@ -310,6 +337,8 @@ export interface GenerationRun {
   tags: Record<string, string>;
   /** Score of the recorded outcome, 0 to 1; for seven days. */
   score?: number;
+  /** What was said. Only where the workspace keeps it, and only for the key that made the request. */
+  text?: RunText;
 }
 
 /** A limit and its use. `limit` and `remaining` are null if there is no limit. */

@@ -40,6 +40,11 @@ interface Differences {
   trace: Differing<keyof client.IntelligenceTrace, Names<pb.IntelligenceTrace>>;
   outcome: Differing<keyof client.Outcome, Exclude<Names<pb.RecordOutcomeRequest>, "id">>;
   recordedOutcome: Differing<keyof client.RecordedOutcome, Names<pb.RecordOutcomeResponse>>;
+  run: Differing<keyof client.GenerationRun, Names<pb.GetGenerationResponse>>;
+  runText: Differing<keyof client.RunText, Names<pb.RunText>>;
+  runTextMessage: Differing<keyof client.RunTextMessage, Names<pb.RunTextMessage>>;
+  runTextFile: Differing<keyof client.RunText["files"][number], Names<pb.RunTextFile>>;
+  runTextDraft: Differing<keyof client.RunText["drafts"][number], Names<pb.RunTextDraft>>;
   quotas: Differing<keyof client.Quotas, Names<pb.QuotasResponse>>;
   capQuota: Differing<keyof client.CapQuota, Names<pb.CapQuota>>;
   capFigure: Differing<client.CapFigure, Words<typeof pb.CapFigure>>;

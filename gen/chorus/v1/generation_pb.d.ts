@@ -1078,7 +1078,7 @@ export declare type GetGenerationRequest = Message$1<"chorus.v1.GetGenerationReq
 export declare const GetGenerationRequestSchema: GenMessage<GetGenerationRequest>;
 
 /**
- * How a request was answered. It has no text of the prompt or the answer.
+ * How a request was answered. Only `text` has what was said.
  *
  * @generated from message chorus.v1.GetGenerationResponse
  */
