@@ -1,13 +1,17 @@
 import { readFileSync } from "node:fs";
 import { ConfigError, type Env } from "./config-error.ts";
 
+/** Variables that are used before files are read, or that the libraries of OpenTelemetry read themselves. */
+const WITHOUT_FILE = /^(CHORUS_WORKERS$|OTEL_(BSP|EXPORTER_OTLP|SDK|TRACES)_)/;
+
 /**
  * Reads from an environment whose values may be in files: where `NAME_FILE` is set, `NAME` is the content of that file,
  * without white space at its end. Files are read when `read` uses their variables, so a secret that has changed is
  * found at the next call.
  * @param files gets the paths of the files that were used
  * @throws ConfigError of `read`, with the name of the file if its content is at fault; also when a variable is used
- *   whose file cannot be read or is empty, or that is set in both ways. The message never quotes the value.
+ *   whose file cannot be read or is empty, or that is set in both ways, and for a file of a variable that takes none.
+ *   The message never quotes the value.
  */
 export function readWithFiles<T>(given: Env, read: (env: Env) => T, files = new Set<string>()): T {
   const env: Record<string, string | undefined> = { ...given };
@@ -15,6 +19,9 @@ export function readWithFiles<T>(given: Env, read: (env: Env) => T, files = new 
   for (const [variable, path] of Object.entries(given)) {
     const name = variable.endsWith("_FILE") ? variable.slice(0, -"_FILE".length) : "";
     if (name === "" || !path) continue;
+    if (WITHOUT_FILE.test(name)) {
+      throw new ConfigError(`${name} cannot come from a file. Unset ${variable}, and set ${name} instead.`);
+    }
     Object.defineProperty(env, name, {
       get() {
         if (given[name]) throw new ConfigError(`Both ${name} and ${variable} are set. Unset one of them.`);

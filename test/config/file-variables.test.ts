@@ -58,6 +58,12 @@ test("names the variable and the file that cannot be used", () => {
     [{ OPENAI_API_KEY_FILE: join(folder, "nope") }, /^ConfigError: OPENAI_API_KEY_FILE names .*nope, which cannot be/],
     [{ OPENAI_API_KEY_FILE: file("empty", " \n") }, /^ConfigError: OPENAI_API_KEY_FILE names .*empty, which is empty/],
     [{ PORT: "1", PORT_FILE: path }, /^ConfigError: Both PORT and PORT_FILE are set. Unset one of them.$/],
+    [
+      { CHORUS_WORKERS_FILE: path },
+      /^ConfigError: CHORUS_WORKERS cannot come from a file. Unset CHORUS_WORKERS_FILE, /,
+    ],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT_FILE: path }, /^ConfigError: OTEL_EXPORTER_OTLP_ENDPOINT cannot come from a file. /],
+    [{ OTEL_EXPORTER_OTLP_HEADERS_FILE: path }, /^ConfigError: OTEL_EXPORTER_OTLP_HEADERS cannot come from a file. /],
     [{ CHORUS_TIERS_FILE: path }, /^ConfigError: CHORUS_TIERS must be a JSON list.* from .*key .CHORUS_TIERS_FILE.\.$/],
   ] as [Record<string, string>, RegExp][]) {
     assert.throws(() => envToConfig(env), message);
