@@ -196,10 +196,14 @@ function check({
 }: ChorusOptions): Settings {
   if (!/^https?:\/\//i.test(baseUrl))
     throw new TypeError("baseUrl must be an http or https address, such as https://chorus.example.com.");
+  const base = baseUrl.replace(/\/+$/, "");
+  if (base.endsWith("/v1"))
+    throw new TypeError(`baseUrl must be the address of the service without /v1: ${base.slice(0, -"/v1".length)}.`);
+  if (!apiKey) throw new TypeError("apiKey is empty. Set it to the secret of an API key.");
   checkHeader("apiKey", apiKey);
   if (!(Number.isInteger(retries) && retries >= 0)) throw new TypeError("retries must be a whole number, 0 or more.");
   if (!(timeoutMs > 0 && timeoutMs < 2 ** 31)) throw new TypeError("timeoutMs must be from 1 to 2147483647.");
-  return { baseUrl: baseUrl.replace(/\/+$/, ""), apiKey, fetch, retries, timeoutMs };
+  return { baseUrl: base, apiKey, fetch, retries, timeoutMs };
 }
 
 /** Checked here because the error that fetch throws contains the value, which may be a secret. */

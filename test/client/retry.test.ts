@@ -205,7 +205,10 @@ test("names an invalid option without quoting the key", async () => {
   const good = { baseUrl: "https://service", apiKey: "secret" };
   for (const [bad, name] of [
     [{ ...good, baseUrl: "service:8080" }, /^baseUrl /],
-    [{ ...good, apiKey: "" }, /^apiKey /],
+    [{ ...good, baseUrl: "https://service/v1/" }, /^baseUrl must be .* without \/v1: https:\/\/service\.$/],
+    [{ ...good, apiKey: "" }, /^apiKey is empty\./],
+    // As in JavaScript, where no type requires it.
+    [{ ...good, apiKey: undefined as unknown as string }, /^apiKey is empty\./],
     [{ ...good, apiKey: "secret\n" }, /^apiKey (?!.*secret)/],
     [{ ...good, retries: -1 }, /^retries /],
     [{ ...good, timeoutMs: 0 }, /^timeoutMs /],
