@@ -169,12 +169,26 @@ export async function checkServer(pool: Pool): Promise<void> {
     .query<{ version: number }>("select current_setting('server_version_num')::int as version")
     .catch((error: Error) => {
       if (isUnavailable(error)) throw error;
-      throw new Error(`The database refuses this service: ${error.message}. Correct DATABASE_URL.`, { cause: error });
+      throw new Error(refusal(error), { cause: error });
     });
   if (row && row.version < MIN_VERSION) {
     const version = Math.floor(row.version / 10_000);
     throw new Error(`DATABASE_URL names a Postgres ${version}. Chorus needs Postgres 15 or newer.`);
   }
+}
+
+/** Codes of a certificate whose authority is not known, as OpenSSL names them. */
+const UNKNOWN_AUTHORITY =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)_\w+)$/;
+
+function refusal(error: Error & { code?: string }): string {
+  if (!UNKNOWN_AUTHORITY.test(error.code ?? "")) {
+    return `The database refuses this service: ${error.message}. Correct DATABASE_URL.`;
+  }
+  return (
+    "The certificate of the database is not from an authority that this machine trusts. Name the file of the " +
+    "authority in DATABASE_URL: sslrootcert=/path/to/ca.pem."
+  );
 }
 
 /** Messages of `pg` about a connection that was lost or not free in time; these errors have no code. */

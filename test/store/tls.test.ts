@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { test } from "vitest";
 import { startEmbedded } from "../../src/store/embedded/embedded.ts";
-import { openPool } from "../../src/store/pool.ts";
+import { checkServer, openPool } from "../../src/store/pool.ts";
 
 const execute = promisify(execFile);
 const missing = await execute("openssl", ["version"]).then(
@@ -54,6 +54,9 @@ test("checks the server certificate as each sslmode requires", async (t) => {
   assert.equal(await connect("sslmode=disable"), false);
   assert.equal(await connect("sslmode=require"), true);
   await assert.rejects(connect(`sslmode=verify-full`, "localhost"), /self-signed/);
+  const unchecked = openPool(`${server.url.replace("127.0.0.1", "localhost")}?sslmode=verify-full`, { max: 1 });
+  await assert.rejects(checkServer(unchecked), /The certificate .* in DATABASE_URL: sslrootcert=/);
+  await unchecked.end();
   assert.equal(await connect(`sslmode=verify-ca&sslrootcert=${certificate}`), true);
   assert.equal(await connect(`sslmode=require&sslrootcert=${certificate}`), true);
   await assert.rejects(connect(`sslmode=verify-full&sslrootcert=${certificate}`), /does not match certificate/);
