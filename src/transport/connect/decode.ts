@@ -3,18 +3,16 @@ import {
   fromBinary,
   fromJson,
   fromJsonString,
-  type JsonObject,
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { isFieldError } from "@bufbuild/protobuf/reflect";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { GenerateRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../../contract/failure.ts";
 import type { BodyForm, Decoded } from "../call/format.ts";
 import { invalidJson } from "../call/json-body.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
-import { findWrong, isObject, normalize } from "./json-message.ts";
+import { isObject, normalize, wrongIn } from "./json-message.ts";
 
 /** Bytes of flags and length before each message in an envelope. */
 const PREFIX_BYTES = 5;
@@ -86,7 +84,7 @@ function parseJson<D extends DescMessage>(desc: D, bytes: Uint8Array, found?: Un
   try {
     return fromJson(desc, value);
   } catch (error) {
-    throw wrongType(desc, value, error);
+    throw wrongIn(desc, value, "") ?? new Failure("invalid_json", { cause: error });
   }
 }
 
@@ -107,12 +105,4 @@ function refuseRepeated(text: string): void {
     const name = reportedPath(found?.[1] ?? "");
     throw invalid(name, `${name} stands twice in the same object. Send it once.`);
   }
-}
-
-/** The failure of JSON that `normalize` accepts and protobuf's parser does not. */
-function wrongType(desc: DescMessage, value: JsonObject, error: unknown): Failure {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const path = findWrong(desc, value, "") ?? (isFieldError(cause) ? cause.field().name : undefined);
-  if (path === undefined) return new Failure("invalid_json", { cause: error });
-  return invalid(path, `${path} does not have the type that ${desc.typeName} states.`);
 }

@@ -6,10 +6,11 @@ import {
   hasOption,
   type JsonObject,
   type JsonValue,
+  ScalarType,
 } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { hasCustomJsonRepresentation, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { json } from "../../../gen/chorus/v1/options_pb.js";
-import { invalid } from "../../contract/failure.ts";
+import { type Failure, invalid } from "../../contract/failure.ts";
 import { enumNumber, memberName } from "../../contract/json-names.ts";
 import { isAbsent, mustBe, wordsOf } from "../call/json-rules.ts";
 
@@ -109,21 +110,52 @@ function normalizeValue({ field, message }: Member, value: JsonValue, path: stri
   return value;
 }
 
-/** Path of the first field in a normalized message that protobuf's parser refuses. */
-export function findWrong(desc: DescMessage, message: JsonObject, path: string): string | undefined {
+/** What a value must be in protobuf's JSON. */
+const SCALARS: Partial<Record<ScalarType, string>> = {
+  [ScalarType.STRING]: "a string",
+  [ScalarType.BYTES]: "a base64 string",
+  [ScalarType.BOOL]: "true or false",
+  [ScalarType.DOUBLE]: "a number",
+  [ScalarType.INT32]: "a whole number of at most 32 bits",
+  [ScalarType.INT64]: "a whole number of at most 64 bits",
+};
+
+/**
+ * The failure of the first value in a normalized message that protobuf's parser refuses.
+ * @param path the path of the message, with a dot at its end; empty for the request
+ */
+export function wrongIn(desc: DescMessage, message: JsonObject, path: string): Failure | undefined {
   for (const [name, value] of Object.entries(message)) {
     const member = membersOf(desc).get(name);
     if (!member || isReadable(desc, { [name]: value })) continue;
+    const { field } = member;
     const at = path + member.name;
-    if (!member.message) return at;
-    const inner = (item: JsonValue, itemPath: string) =>
-      member.message && isObject(item) ? findWrong(member.message, item, `${itemPath}.`) : undefined;
-    if (!Array.isArray(value)) return inner(value, at) ?? at;
-    for (const [i, item] of value.entries()) {
-      const found = inner(item, `${at}[${i}]`);
-      if (found !== undefined) return found;
-    }
-    return at;
+    if (field.fieldKind === "map") return mustBe(at, "an object whose values are strings");
+    if (field.fieldKind !== "list") return wrongValue(member, value, at);
+    if (!Array.isArray(value)) return mustBe(at, "a list");
+    const i = value.findIndex((item) => !isReadable(desc, { [name]: [item] }));
+    return wrongValue(member, value[i] as JsonValue, `${at}[${i}]`);
+  }
+  return givenTogether(desc, message, path);
+}
+
+function wrongValue({ field, message }: Member, value: JsonValue, path: string): Failure {
+  const inner = message && isObject(value) ? wrongIn(message, value, `${path}.`) : undefined;
+  if (inner) return inner;
+  if (field.message?.typeName === TimestampSchema.typeName)
+    return mustBe(path, 'a time such as "2026-01-31T00:00:00Z"');
+  return mustBe(path, SCALARS[field.scalar as ScalarType] ?? "an object");
+}
+
+/** The failure of members that exclude each other. */
+function givenTogether(desc: DescMessage, message: JsonObject, path: string): Failure | undefined {
+  const given = new Set(Object.keys(message).map((name) => membersOf(desc).get(name)?.field));
+  for (const { fields } of desc.oneofs) {
+    const names = fields.filter((field) => given.has(field)).map(memberName);
+    const [first] = names;
+    if (first === undefined || names.length < 2) continue;
+    const at = path === "" ? first : path.slice(0, -1);
+    return invalid(at, `${names.map((name) => path + name).join(" and ")} exclude each other. Send one of them.`);
   }
   return undefined;
 }

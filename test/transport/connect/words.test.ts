@@ -157,23 +157,39 @@ test("refuses what could grant more than was asked", async ({ t, echo: { url, se
   assert.equal(statusDetail(statusOf(trailers), FailureDetailSchema).field, "scope");
 });
 
-test("names the field of a value with the wrong type by its path", async ({ echo: { url } }) => {
-  const rows: [body: string, field: string][] = [
+test("names the field of a value with the wrong type by its path, and what it must be", async ({ echo: { url } }) => {
+  const together = "response_format.text and response_format.json_schema exclude each other. Send one of them.";
+  const rows: [body: string, field: string, message?: string][] = [
     ['{"messages":[{"role":"user","content":"a"},{"role":"users"}]}', "messages[1].role"],
-    ['{"messages":[{"role":"user","content":7}]}', "messages[0].content"],
-    ['{"messages":["a"]}', "messages[0]"],
-    ['{"messages":"a"}', "messages"],
-    ['{"response_format":{"json_schema":"a"}}', "response_format.json_schema"],
-    ['{"response_format":{"text":{},"jsonSchema":{}}}', "response_format"],
+    ['{"messages":[{"role":"user","content":7}]}', "messages[0].content", "must be a string."],
+    ['{"messages":["a"]}', "messages[0]", "must be an object."],
+    ['{"messages":"a"}', "messages", "must be a list."],
+    ['{"response_format":{"json_schema":"a"}}', "response_format.json_schema", "must be an object."],
+    ['{"response_format":{"json_schema":{"schema":{}}}}', "response_format.json_schema.schema", "must be a string."],
+    ['{"response_format":{"text":{},"jsonSchema":{}}}', "response_format", together],
     ['{"maxTokens":1,"max_tokens":2}', "max_tokens"],
+    ['{"maxTokens":1.5}', "max_tokens", "must be a whole number of at most 32 bits."],
+    ['{"temperature":"hot"}', "temperature", "must be a number."],
     ['{"continue":true,"continue_last_message":true}', "continue"],
-    ['{"continue":1}', "continue"],
-    ['{"attachments":[{"data":"?"}]}', "attachments[0].data"],
+    ['{"continue":1}', "continue", "must be true or false."],
+    ['{"attachments":[{"data":"?"}]}', "attachments[0].data", "must be a base64 string."],
+    ['{"stop_sequences":"a"}', "stop_sequences", "must be a list."],
+    ['{"stop_sequences":["a",1]}', "stop_sequences[1]", "must be a string."],
+    ['{"tags":{"a":1}}', "tags", "must be an object whose values are strings."],
   ];
-  for (const [body, field] of rows) {
-    const { code, field: named } = await call(url, NOTICED, body);
+  for (const [body, field, expected] of rows) {
+    const { code, field: named, message } = await call(url, NOTICED, body);
     assert.deepEqual([code, named], ["invalid_request", field], body);
+    if (expected) assert.equal(message, expected === together ? together : `${field} ${expected}`);
   }
+  const times = '{"id":"key_1","expiresAt":"2030-01-01T00:00:00Z","neverExpires":{}}';
+  const both = await call(url, KeyService.method.updateKey, times);
+  assert.deepEqual(
+    [both.field, both.message],
+    ["expires_at", "expires_at and never_expires exclude each other. Send one of them."],
+  );
+  const { message } = await call(url, KeyService.method.createKey, '{"expires_at":"tomorrow"}');
+  assert.equal(message, 'expires_at must be a time such as "2026-01-31T00:00:00Z".');
 });
 
 test("reads each word of every enum field, and takes no other for an absent field", async ({ echo: { url, seen } }) => {
