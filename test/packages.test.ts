@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { Ajv } from "ajv";
 import { beforeAll } from "vitest";
@@ -211,8 +212,9 @@ test("chorus runs the command line and the service, with console and reference",
   await npx("migrate");
   // npx does not wait for what it has started when it gets a signal.
   const chorus = join(service, "node_modules/.bin/chorus");
-  const child = spawn(chorus, ["start"], { cwd: service, env, stdio: "ignore" });
+  const child = spawn(chorus, ["start"], { cwd: service, env, stdio: ["ignore", "pipe", "ignore"] });
   const ended = once(child, "exit");
+  const greeting = text(child.stdout);
   t.onTestFinished(async () => {
     // Not SIGKILL, which the launcher could not pass on.
     child.kill("SIGTERM");
@@ -240,6 +242,7 @@ test("chorus runs the command line and the service, with console and reference",
   assert.match(await response.text(), /INV-2041/);
   child.kill("SIGTERM");
   assert.deepEqual(await ended, [0, null]);
+  assert.match(await greeting, /To create a key: npx chorus keys create --workspace default/);
 });
 
 test("the package has no path of a TypeScript file", () => {

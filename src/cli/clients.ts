@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command } from "commander";
+import { COMMANDS } from "../discovery/commands.ts";
 import { CliError, findTarget, type Secret } from "./target.ts";
 
 /** The service does not accept a key or token. */
@@ -72,7 +73,7 @@ function explained(error: ConnectError, baseUrl: string, secret: Secret): Error 
   if (error.details.length > 0 || error.code === Code.Canceled) return error;
   if (error.code === Code.Unavailable) {
     return new CliError(
-      `There is no service at ${baseUrl}. Start one (npm start), or set CHORUS_RPC_URL to its address.`,
+      `There is no service at ${baseUrl}. Start one (${COMMANDS.start}), or set CHORUS_RPC_URL to its address.`,
     );
   }
   return new CliError(

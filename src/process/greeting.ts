@@ -1,3 +1,4 @@
+import { COMMANDS } from "../discovery/commands.ts";
 import { operatorTokenFile } from "../discovery/data-folder.ts";
 import type { WorkerReady } from "./workers/messages.ts";
 
@@ -39,7 +40,7 @@ export function greeting(facts: Greeting): string {
   const apiKey = facts.secretsFile ? undefined : facts.secrets.apiKey;
   const headers = `-H "X-API-Key: ${apiKey ?? "$CHORUS_API_KEY"}" -H "Content-Type: application/json"`;
   lines.push("", "Try it:", "", `  curl ${restUrl}/v1/generate ${headers} -d '{"prompt": "What is 17 * 23 + 4?"}'`, "");
-  if (!apiKey) lines.push("  (To create a key: npm run chorus -- keys create --workspace default)", "");
+  if (!apiKey) lines.push(`  (To create a key: ${COMMANDS.chorus} keys create --workspace default)`, "");
   return `${lines.join("\n")}\n`;
 }
 
