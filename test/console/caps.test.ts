@@ -155,7 +155,7 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     const third = await rotate("In a day");
     assert.equal(await statusOf(third), 200);
     assert.equal(await statusOf(second), 429);
-    const rows = page.getByRole("row", { name: /^importer/ });
+    const rows = page.locator("main [aria-label=Keys]").getByRole("row", { name: /^importer/ });
     assert.equal(await rows.count(), 2);
     assert.match(await rows.last().innerText(), /20\d\d-\d\d-\d\d\s/);
     for (const left of [1, 0]) {
