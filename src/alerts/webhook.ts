@@ -37,18 +37,20 @@ export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Sender 
 
   function problemOf(text: string): string | undefined {
     const url = text.length <= MAX_URL ? URL.parse(text) : null;
-    if (!url || url.username || url.password || url.hash) return "an address such as https://example.com/hook";
+    if (!url) return `an address such as https://example.com/hook, of up to ${MAX_URL} characters`;
+    if (url.username || url.password || url.hash) return "an address without a user name, a password and a # part";
     const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
     if (isTrusted(host)) return /^https?:$/.test(url.protocol) ? undefined : "an address of HTTP";
-    if (url.protocol !== "https:") return "an address with https";
-    if (isIP(host) !== 0 && !isPublicAddress(host)) return "a public address";
+    const otherwise = "unless an operator allows its host with CHORUS_WEBHOOK_HOSTS";
+    if (url.protocol !== "https:") return `an address with https, ${otherwise}`;
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return `a public address, ${otherwise}`;
     return undefined;
   }
 
   return {
     checkUrl(field, url) {
       const problem = problemOf(url);
-      if (problem) throw invalid(field, `${field} must be ${problem}, of up to ${MAX_URL} characters.`);
+      if (problem) throw invalid(field, `${field} must be ${problem}.`);
     },
     async send({ id, url, secret, body: event, format }) {
       // The hosts that are trusted may have changed since the address was set.

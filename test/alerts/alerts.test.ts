@@ -222,8 +222,12 @@ test("refuses invalid alerts and private webhooks, and keeps the alerts of owner
     [{ webhookUrl, creditBelow: "x" }, /alerts\.credit_below/],
     [{ webhookUrl, spendShare: 0 }, /alerts\.spend_share must be above 0/],
     [{ webhookUrl, failureShare: 1.5 }, /alerts\.failure_share/],
-    [{ webhookUrl: "http://example.com", creditBelow: "1" }, /alerts\.webhook_url must be an address with https/],
-    [{ webhookUrl: "https://a:b@example.com", creditBelow: "1" }, /webhook_url/],
+    [
+      { webhookUrl: "http://example.com", creditBelow: "1" },
+      /webhook_url must be an address with https, unless .*HOSTS\.$/,
+    ],
+    [{ webhookUrl: "https://a:b@example.com", creditBelow: "1" }, /webhook_url must be .* without a user name/],
+    [{ webhookUrl: "example.com/hook", creditBelow: "1" }, /webhook_url must be an address such as/],
     [{ webhookUrl: "ftp://a.svc.example", creditBelow: "1" }, /webhook_url/],
     ...[
       "127.0.0.1",
@@ -236,7 +240,7 @@ test("refuses invalid alerts and private webhooks, and keeps the alerts of owner
       "0x7f.1",
     ].map((host): [object, RegExp] => [
       { webhookUrl: `https://${host}/`, creditBelow: "1" },
-      /must be a public address/,
+      /must be a public address, unless an operator allows its host with CHORUS_WEBHOOK_HOSTS\.$/,
     ]),
   ];
   for (const [given, message] of refused) {
