@@ -185,7 +185,7 @@ export function refereeProblem(
   name: string,
 ): { isCertain: boolean; problem: string } | undefined {
   const referee = members.find((member) => member.name === name);
-  if (!referee || !isOnline(referee)) return certain(`the catalogue has no model of a vendor "${name}"`);
+  if (!referee || !isOnline(referee)) return certain(`the catalogue has no model "${name}" of a vendor`);
   if (!referee.price) return certain(`the model "${name}" has no price in the catalogue, so its budget cannot be kept`);
   let isKnown = true;
   for (const ability of ABILITIES) {

@@ -221,7 +221,7 @@ test("takes only a referee of a vendor with a price than which no model is known
   });
   const price = { input: 1, output: 2 };
   const problem = (...members: Member[]) => refereeProblem(members, "a");
-  assert.match(problem(member("b", { price }))?.problem ?? "", /no model of a vendor "a"/);
+  assert.match(problem(member("b", { price }))?.problem ?? "", /no model "a" of a vendor/);
   assert.match(problem(member("a", {}))?.problem ?? "", /no price/);
   const stated = [member("a", { price, accuracy: 0.7 }), member("b", { accuracy: { maths: 0.8, knowledge: 0.6 } })];
   assert.deepEqual(problem(...stated), {
