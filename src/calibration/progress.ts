@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type Result, summarise } from "./measure.ts";
 import type { Question } from "./questions.ts";
@@ -30,7 +31,8 @@ export class Progress {
 
   add(result: Result, question: Question): void {
     this.results.push(result);
-    appendFileSync(this.#log, `${JSON.stringify({ ...result, of: fingerprint(question) })}\n`);
+    // Begins a line, because an interrupted run can have left half of one.
+    appendFileSync(this.#log, `\n${JSON.stringify({ ...result, of: fingerprint(question) })}\n`);
   }
 
   /** @returns what was written: accuracies by model and ability */
@@ -44,8 +46,9 @@ export class Progress {
   }
 }
 
-function fingerprint({ prompt, answer }: Question): string {
-  return `${prompt.length} ${prompt.slice(-60)} ${answer}`;
+/** Tells a question from all others, so that no result counts for a question that was changed. */
+function fingerprint(question: Question): string {
+  return hash("sha256", JSON.stringify(question), "base64url");
 }
 
 function parse(line: string): (Result & { of: string }) | undefined {
