@@ -21,6 +21,8 @@ export interface CalibrationOptions {
 
 /** Tokens of an answer with its thinking, and characters per token, for the estimate of the cost. */
 const ESTIMATE = { answerTokens: 600, characters: 4 };
+/** npm and `chorus` repeat a terminal's Ctrl-C. A signal within this time is such a repetition. */
+const REPEAT_MS = 1_000;
 /** The file with the accuracies if neither the caller nor the catalogue names one. */
 const DEFAULT_FILE = "chorus.accuracies.json";
 
@@ -55,8 +57,7 @@ async function calibrate(options: CalibrationOptions, json: boolean): Promise<vo
   if (!options.yes && !(await isConfirmed())) throw new CliError("Nothing was asked. Confirm with y, or use --yes.");
 
   const catalogue = createCatalogue(config.models, config.timeouts);
-  const interrupt = new AbortController();
-  process.once("SIGINT", () => interrupt.abort(new CliError("Interrupted. The same command continues.")));
+  const interrupt = interruptSignal();
   try {
     const members = catalogue.members.filter(({ vendor }) => vendor !== "offline");
     const unanswered = await Promise.all(
@@ -73,7 +74,7 @@ async function calibrate(options: CalibrationOptions, json: boolean): Promise<vo
             left -= 1;
             if (left % 10 === 0) say(`${member.name}: ${questions.length - left} of ${questions.length}`);
           },
-          interrupt.signal,
+          interrupt,
         );
         return missing > 0 ? [`${member.name} (${missing})`] : [];
       }),
@@ -133,6 +134,21 @@ async function isConfirmed(): Promise<boolean> {
   const answer = await Promise.race([terminal.question("Ask them now? [y/N] "), closed]);
   terminal.close();
   return /^y(es)?$/i.test(answer.trim());
+}
+
+/** Aborts at Ctrl-C. A later one ends the process at once. */
+function interruptSignal(): AbortSignal {
+  const interrupt = new AbortController();
+  let since = 0;
+  process.on("SIGINT", () => {
+    if (interrupt.signal.aborted) {
+      if (performance.now() - since > REPEAT_MS) process.exit(130);
+      return;
+    }
+    since = performance.now();
+    interrupt.abort(new CliError("Interrupted. The same command continues."));
+  });
+  return interrupt.signal;
 }
 
 /** Progress goes to standard error, so that `--json` prints one document. */

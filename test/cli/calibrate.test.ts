@@ -1,11 +1,19 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, test } from "vitest";
 import { generateQuestions } from "../../src/calibration/questions.ts";
 import { runCli, spawnCli } from "../helpers/cli.ts";
+import { CHILD_ENV } from "../helpers/environment.ts";
+import { until } from "../helpers/until.ts";
 import { type Script, type ScriptedVendor, startVendor } from "../helpers/vendors.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
 
 const ANSWERS = new Map(generateQuestions(3).map(({ prompt, answer }) => [prompt, answer]));
 
@@ -78,6 +86,23 @@ test("continues after an interruption with the open questions only", async () =>
   assert.ok(vendor.calls.length >= 3 && vendor.calls.every(({ json }) => json.model === "good"));
   assert.equal(written().models.good.code.right, 3);
   assert.equal(existsSync(join(folder, "accuracies.json.progress")), false);
+});
+
+test("says how to go on when it is interrupted, also where a terminal's Ctrl-C arrives twice", async () => {
+  vendor.always({ end: "silent" });
+  const child = spawn(process.execPath, [MAIN, "calibrate", "--each", "3", "--yes"], {
+    env: { ...CHILD_ENV, ...vendor.env, CHORUS_MODELS: join(folder, "models.json") },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const said = text(child.stderr);
+  await until(() => vendor.calls.length > 0);
+  for (let i = 0; i < 2; i++) {
+    child.kill("SIGINT");
+    await sleep(5);
+  }
+  const [code, signal] = await once(child, "exit");
+  assert.deepEqual([code, signal], [1, null]);
+  assert.match(await said, /chorus: Interrupted\. The same command continues\.\n$/);
 });
 
 test("asks the operator's questions, and names a wrong line", async () => {
