@@ -7,9 +7,9 @@ const { delimiter, join } = require("node:path");
 const ROOT = join(__dirname, "../..");
 /** Oldest version that runs the service. */
 const OLDEST = 24;
-/** A folder of its own: npm would put a dependency's `node` in front of the consumer's. */
-const OWN = join(ROOT, "runtime");
-const BINARIES = [join(ROOT, "node_modules/.bin"), join(OWN, "node_modules/.bin")];
+/** A folder of its own in ROOT: npm would put a dependency's `node` in front of the consumer's. */
+const OWN = "runtime";
+const BINARIES = [join(ROOT, "node_modules/.bin"), join(ROOT, OWN, "node_modules/.bin")];
 const NAME = process.platform === "win32" ? "node.cmd" : "node";
 
 function isInstalled() {
@@ -27,7 +27,9 @@ function install() {
   if (!wanted) return false;
   const options = ["--prefix", OWN, "--global=false", "--no-save", "--prefer-offline", "--no-audit", "--no-fund"];
   const env = { ...process.env, npm_config_loglevel: "error" };
-  spawnSync("npm", ["install", ...options, wanted], { shell: true, stdio: ["ignore", 2, 2], env });
+  // Windows needs a shell. It gets no path, because a space in one would make npm install something else.
+  const command = ["npm", "install", ...options, wanted].join(" ");
+  spawnSync(command, { shell: true, cwd: ROOT, stdio: ["ignore", 2, 2], env });
   return isInstalled();
 }
 

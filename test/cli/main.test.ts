@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -85,4 +86,22 @@ test("the launcher runs the command line and returns its exit code", async () =>
   const launcher = resolve(import.meta.dirname, "../../src/cli/chorus.cjs");
   assert.match((await spawnCli(["--help"], {}, "", launcher)).stdout, /^Usage: chorus/);
   assert.equal((await spawnCli(["nonsense"], {}, "", launcher)).code, 1);
+});
+
+test("the launcher installs Node.js beside itself, also in a folder whose name has a space", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "chorus launcher-"));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
+  const [cli, bin] = [join(folder, "src/cli"), join(folder, "bin")];
+  for (const made of [cli, bin]) await mkdir(made, { recursive: true });
+  await copyFile(resolve(import.meta.dirname, "../../src/cli/node.cjs"), join(cli, "node.cjs"));
+  const runtimes = { [`${process.platform}-${process.arch}`]: "node-bin@24" };
+  await writeFile(join(folder, "package.json"), JSON.stringify({ runtimes }));
+  await writeFile(join(bin, "npm"), '#!/bin/sh\npwd >&2\nprintf "%s\\n" "$@" >&2\n', { mode: 0o755 });
+  const old = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.0.0' } });";
+  const { stderr } = spawnSync(process.execPath, ["-e", `${old} require("./src/cli/node.cjs").findNode()`], {
+    ...{ cwd: folder, encoding: "utf8", env: { PATH: `${bin}:${process.env.PATH}` } },
+  });
+  const [cwd = "", ...args] = stderr.trimEnd().split("\n");
+  assert.equal(resolve(cwd, args[args.indexOf("--prefix") + 1] ?? ""), join(await realpath(folder), "runtime"));
+  assert.deepEqual([args[0], args.at(-1)], ["install", "node-bin@24"]);
 });
