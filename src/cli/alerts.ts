@@ -12,7 +12,7 @@ import {
 import { numberOf, wordOf, words } from "../contract/json-names.ts";
 import { isMailTarget } from "../contract/mail-address.ts";
 import { operatorClient } from "./clients.ts";
-import { repeated, show, wantsJson } from "./command.ts";
+import { limitOf, readPages, repeated, show, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 
@@ -76,11 +76,12 @@ export function addAlerts(program: Command): void {
     .command("deliveries")
     .description("list the last deliveries, newest first")
     .argument("[workspace]", WORKSPACE, "")
-    .option("--limit <n>", "number of deliveries, 1 to 1000", "20")
-    .action(async (workspace: string, { limit }: { limit: string }, command: Command) => {
-      if (!/^\d{1,4}$/.test(limit)) throw new CliError(`--limit must be from 1 to 1000, but is "${limit}".`);
+    .option("--limit <n>", "most deliveries to list", "20")
+    .action(async (workspace: string, options: { limit: string }, command: Command) => {
+      const limit = limitOf(options.limit);
       const client = await operatorClient(AlertService, command);
-      const { deliveries } = await client.listAlertDeliveries({ workspace, pageSize: Number(limit) });
+      const read = (page: object) => client.listAlertDeliveries({ workspace, ...page });
+      const { entries: deliveries } = await readPages("deliveries", read, limit);
       if (wantsJson(command)) {
         return printJson({ deliveries: deliveries.map((one) => messageJson(AlertDeliverySchema, one)) });
       }

@@ -39,6 +39,9 @@ test("sets, tests, lists, shows and removes the alerts of all workspaces", async
     200,
   );
   assert.equal(JSON.parse(await chorus("deliveries", "--json")).deliveries[0].state, "delivered");
+  const none = await runCli(["alerts", "deliveries", "--limit", "0"], { DATA_DIR: service.dataDir });
+  assert.deepEqual([none.code, none.stderr], [1, 'chorus: --limit must be a whole number from 1, but is "0".\n']);
+  assert.equal(JSON.parse(await chorus("deliveries", "--json", "--limit", "2000")).deliveries.length, 1);
   await chorus("clear");
   assert.equal(await chorus("show"), "No alerts are set.\n");
   for (const [args, message] of [
