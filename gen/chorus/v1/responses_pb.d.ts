@@ -951,14 +951,14 @@ export declare const ResponseTool_ToolSearchSchema: GenMessage<ResponseTool_Tool
  */
 export declare type ResponseAllowedTool = Message<"chorus.v1.ResponseAllowedTool"> & {
   /**
-   * `function` or `custom`.
+   * `function`, `custom` or `web_search`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Name of the tool.
+   * Name of the tool. A search of the web has none.
    *
    * @generated from field: string name = 2;
    */

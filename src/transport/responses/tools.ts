@@ -66,12 +66,14 @@ export function readTools({ tools, toolChoice, input }: CreateResponseRequest, m
   const isNamed = toolChoice !== undefined && isWebSearch(toolChoice.type);
   if (isNamed && search === undefined)
     throw invalid("tool_choice", "tool_choice asks for a web search, but there is no such tool. Add it.");
-  const isForced = isNamed || (toolChoice?.mode === ToolMode.REQUIRED && search !== undefined && found.length === 0);
+  const allowed = allowedTools(toolChoice, search);
+  if (!allowed.search) search = undefined;
+  const sent = allowed.search && allowed.names?.length === 0 ? [] : allowedOf(found, ALLOWED, allowed.names);
+  const isForced = isNamed || (toolChoice?.mode === ToolMode.REQUIRED && search !== undefined && sent.length === 0);
   const isNone = toolChoice?.mode === ToolMode.NONE;
-  const webSearch = search !== undefined && !isNone && (isForced || found.length === 0);
+  const webSearch = search !== undefined && !isNone && (isForced || sent.length === 0);
   if (search !== undefined && !webSearch && !isNone)
     members.noEffect(search, "Beside functions, the web is searched only if tool_choice asks for it.");
-  const sent = allowedOf(found, "tool_choice.tools", allowedNames(toolChoice));
   return {
     tools: sent.map(({ tool }) => tool),
     names: sent.map(({ at }, i) => [`tools[${i}]`, at]),
@@ -144,10 +146,20 @@ function choiceOf(choice: ResponseToolChoice | undefined) {
   throw invalid("tool_choice.type", `tool_choice.type must be ${expected}.`);
 }
 
-/** What `allowed_tools` names; undefined: all tools are allowed. */
-function allowedNames(choice: ResponseToolChoice | undefined) {
-  if (choice?.type !== "allowed_tools") return undefined;
-  return choice.tools.map(
-    ({ namespace, name }, i) => [flatName(namespace, name), `tool_choice.tools[${i}].name`] as const,
-  );
+/** Path of the list of `allowed_tools`. */
+const ALLOWED = "tool_choice.tools";
+
+/**
+ * What `allowed_tools` names: `names` of functions with their paths, undefined if all tools are allowed, and whether
+ * the web may be searched.
+ * @throws Failure for a search that is no tool of the request
+ */
+function allowedTools(choice: ResponseToolChoice | undefined, search: string | undefined) {
+  if (choice?.type !== "allowed_tools") return { names: undefined, search: true };
+  const tools = choice.tools.map((tool, i) => ({ ...tool, at: `${ALLOWED}[${i}]` }));
+  const [searches = [], others = []] = [true, false].map((is) => tools.filter(({ type }) => isWebSearch(type) === is));
+  for (const { at } of searches)
+    if (search === undefined) throw invalid(at, `${at} is a web search, but there is no such tool. Add it.`);
+  const names = others.map(({ namespace, name, at }) => [flatName(namespace, name), `${at}.name`] as const);
+  return { names, search: searches.length > 0 };
 }

@@ -439,6 +439,27 @@ describe("a response", () => {
       );
     }
   });
+
+  test("searches the web where allowed_tools leaves nothing else", async ({ service, vendor }) => {
+    const tools = [TOOL, { type: "web_search" }];
+    const function_ = { type: "function", name: TOOL.name };
+    for (const [allowed, mode, codes, sent] of [
+      [[{ type: "web_search" }], "auto", ["web_search_unavailable"], undefined],
+      [[{ type: "web_search" }], "required", ["web_search_unavailable"], undefined],
+      [[function_, { type: "web_search" }], "auto", ["no_effect"], 1],
+      [[function_], "auto", [], 1],
+    ] as const) {
+      vendor.reply({ text: "Hi" });
+      const tool_choice = { type: "allowed_tools", mode, tools: allowed };
+      const { status, json } = await ask(service, { input: "Hello", tools, tool_choice });
+      assert.equal(status, 200, JSON.stringify(json));
+      assert.deepEqual(
+        json.notices?.map(({ code }: Json) => code),
+        codes,
+      );
+      assert.equal((vendor.calls.at(-1)?.json.tools as Json[] | undefined)?.length, sent);
+    }
+  });
 });
 
 test("refuses by name what would change the answer", async ({ service, vendor }) => {
@@ -475,6 +496,8 @@ test("refuses by name what would change the answer", async ({ service, vendor })
     [{ tools: [TOOL], tool_choice: {} }, "tool_choice.type"],
     [{ tools: [TOOL], tool_choice: allowed(TOOL.name, "other") }, "tool_choice.tools[1].name"],
     [{ tools: [TOOL], tool_choice: allowed() }, "tool_choice.tools"],
+    [{ tools: [TOOL], tool_choice: { ...allowed(), tools: [{ type: "function" }] } }, "tool_choice.tools[0].name"],
+    [{ tools: [TOOL], tool_choice: { ...allowed(), tools: [{ type: "web_search" }] } }, "tool_choice.tools[0]"],
     [{ tool_choice: "always" }, "tool_choice"],
     [{ max_output_tokens: 32_001 }, "max_output_tokens"],
     [{ text: { format: { type: "grammar" } } }, "text.format.type"],
