@@ -33,7 +33,8 @@ export function extract(schema: string, text: string, known: Subject["known"]): 
 }
 
 function rulesOf(given: Schema, node: JsonNode): Rules {
-  const schema = { ...given, type: given.type ?? usualType(given) };
+  // Of a tool, the schema can have any values.
+  const schema = { ...given, type: [given.type ?? usualType(given)].flat() };
   const [values, constant] = [member(node, "enum"), member(node, "const")];
   if (constant) return { ...schema, node, options: [stringifyJson(constant)] };
   if (values?.kind !== "array") return { ...schema, node };
@@ -59,7 +60,8 @@ function object({ node, properties = {}, required }: Rules, subject: Subject): V
     const schema = properties[name];
     return schema ? { name, ...fill(rulesOf(schema, child), within(subject, name)) } : [];
   });
-  const members = values.filter(({ name, found }) => found || required?.includes(name));
+  const demanded = new Set([required ?? []].flat());
+  const members = values.filter(({ name, found }) => found || demanded.has(name));
   const json = members.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(",");
   return { json: `{${json}}`, found: values.some(({ found }) => found) };
 }

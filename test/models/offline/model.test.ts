@@ -165,6 +165,9 @@ test("calls the tool that must be called, with arguments from the message", asyn
     tool("send_mail", "Sends a mail.", { properties: { to: { type: "string" }, copies: { items: {} } } }),
     tool("get_weather", "The weather of a city.", city),
     tool("now", "", {}),
+    // The service takes such schemas, too, with a notice.
+    tool("odd", "", { type: 5, properties: { a: {} } }),
+    tool("old", "", { type: "object", required: true, properties: { a: { type: {} } } }),
   ];
   const calls = async (text: string, choice: Tools["choice"]) =>
     (await generate(text, { tools: { list, choice, parallel: true } })).calls;
@@ -174,6 +177,7 @@ test("calls the tool that must be called, with arguments from the message", asyn
     { name: "get_weather", arguments: '{"city":"Oslo"}' },
   ]);
   assert.deepEqual(await calls(question, { name: "now" }), [{ name: "now", arguments: "{}" }]);
+  for (const name of ["odd", "old"]) assert.deepEqual(await calls(question, { name }), [{ name, arguments: "{}" }]);
   assert.deepEqual(await calls(question, { name: "send_mail" }), [{ name: "send_mail", arguments: "{}" }]);
   assert.deepEqual(await calls(question, "auto"), []);
   assert.match((await generate(question, { tools: { list, choice: "auto", parallel: true } })).text, /offline model/);
