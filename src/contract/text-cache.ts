@@ -30,6 +30,8 @@ export class TextCache<T> {
     }
     const own = copyOf(text);
     const value = make(own);
+    // It would push out all others, and then itself.
+    if (own.length > this.#most.length) return value;
     this.#kept.set(own, { own, value });
     this.#length += own.length;
     for (const oldest of this.#kept.keys()) {
