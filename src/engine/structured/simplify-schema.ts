@@ -7,6 +7,11 @@ import { memberStep, nodeAt } from "./path.ts";
 /** Most references and levels within each other. It bounds the stack. */
 const MAX_DEPTH = 100;
 
+/** Most text that is merged: a schema of 32 KiB can have it on several levels. It bounds time and memory. */
+const MAX_MERGED = 64 * MAX_BYTES;
+
+const RESOLVED = "more with its references resolved";
+
 /**
  * Writes a JSON Schema with the keywords of the specification's table where they say the same, so that the schemas of
  * Pydantic and zod can be used:
@@ -27,7 +32,7 @@ export function simplifySchema(text: string, path: string): string {
   const simplified = new Simplifier(root).simplify(root, path, 1);
   if (simplified === root) return text;
   // References to the same schema share its nodes, so the text can be much longer than what is in memory.
-  if (lengthUpTo(MAX_BYTES, simplified) > MAX_BYTES) refuse(path, tooLarge("more with its references resolved"));
+  if (lengthUpTo(MAX_BYTES, simplified) > MAX_BYTES) refuse(path, tooLarge(RESOLVED));
   return stringifyJson(simplified);
 }
 
@@ -37,6 +42,8 @@ class Simplifier {
   readonly #found = new Map<string, JsonNode>();
   /** References that are being resolved. */
   readonly #open = new Set<string>();
+  /** Length of the text that may still be merged. */
+  #left = MAX_MERGED;
 
   constructor(root: JsonNode) {
     this.#root = root;
@@ -93,10 +100,14 @@ class Simplifier {
   }
 
   #meaning(keyword: string, value: JsonNode, path: string, depth: number): JsonNode | undefined {
-    if (keyword === "$ref") return this.#target(value, path, depth);
-    if (value.kind !== "array") return undefined;
-    if (keyword === "anyOf") return union(value.items);
-    return value.items.length === 1 ? value.items[0] : undefined;
+    const meant = keyword === "$ref" ? this.#target(value, path, depth) : value;
+    if (!meant) return undefined;
+    this.#left -= lengthUpTo(MAX_BYTES, meant);
+    if (this.#left < 0) refuse(path, tooLarge(RESOLVED));
+    if (keyword === "$ref") return meant;
+    if (meant.kind !== "array") return undefined;
+    if (keyword === "anyOf") return union(meant.items);
+    return meant.items.length === 1 ? meant.items[0] : undefined;
   }
 
   /** @throws Failure for a reference that is open or leads nowhere */

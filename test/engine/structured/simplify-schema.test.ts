@@ -155,6 +155,24 @@ describe("simplifySchema", () => {
     assert.match(refusal({ type: "object", properties: many, $defs: { S } }).message, /32 KiB/);
   });
 
+  it("takes a time that grows with the length of the schema, whatever references lead to", () => {
+    const list = Array.from({ length: 6_000 }, (_, i) => `n${i}`);
+    const targets = [
+      { ...STRING, enum: list },
+      { ...STRING, ...Object.fromEntries(list.map((name) => [name, 1])) },
+    ];
+    const uses = [{ $ref: "#/$defs/S" }, { $ref: "#/$defs/S", enum: [] }, { anyOf: [{ $ref: "#/$defs/S" }, NULL] }];
+    for (const S of targets) {
+      for (const use of uses) {
+        const properties = Object.fromEntries(list.map((name) => [name, use]));
+        const before = process.threadCpuUsage();
+        assert.match(refusal({ type: "object", properties, $defs: { S } }).message, /32 KiB/);
+        const { user, system } = process.threadCpuUsage(before);
+        assert.ok(user + system < 3_000_000, `${user + system} µs`);
+      }
+    }
+  });
+
   it("takes the schemas that Pydantic and zod write", () => {
     const fixtures = JSON.parse(readFileSync(new URL("library-schemas.json", import.meta.url), "utf8"));
     const validators = createValidators();
