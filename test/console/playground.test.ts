@@ -68,6 +68,17 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("Stopped. The text that was streamed is charged.").waitFor();
   });
 
+  test("asks once at a double click", async ({ playground: { vendor, page, prompt, ask } }) => {
+    const { promise: goOn, resolve: sendTheRest } = Promise.withResolvers<void>();
+    vendor.reply({ text: PIECES, goOn });
+    await prompt.fill("What is a choir?");
+    await ask.dblclick();
+    await page.locator(".markdown").getByText("Many").waitFor();
+    sendTheRest();
+    await page.getByText("Done", { exact: true }).waitFor();
+    await page.getByText(/^1 request, /).waitFor();
+  });
+
   test("marks the invalid line of a schema while typing", async ({ playground: { page, prompt, ask } }) => {
     await prompt.fill("What is a choir?");
     await page.getByText("Strict JSON").click();

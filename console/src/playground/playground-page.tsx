@@ -75,9 +75,10 @@ function Request({ playground, saved }: { playground: Playground; saved: ReturnT
         <InputEditor draft={draft} change={change} />
         <Options draft={draft} change={change} compares={compares} />
         <div class="send">
-          {/* Different keys, so that a click cannot hit a button while it changes from Stop to Ask. */}
+          {/* Different keys, so that a click cannot hit a button while it changes from Stop to Ask. The second click of
+              a double click on Ask does not stop. */}
           {isRunning ? (
-            <button key="stop" type="button" class="primary" onClick={stop}>
+            <button key="stop" type="button" class="primary" onClick={(event) => event.detail < 2 && stop()}>
               <Icon of={Square} />
               Stop
             </button>
