@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { basename, extname } from "node:path";
+import { basename } from "node:path";
 import { text } from "node:stream/consumers";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Effort, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
+import { mediaTypeOf } from "../contract/media-types.ts";
 import { parseTags } from "./command.ts";
 import { CliError } from "./target.ts";
 
@@ -26,23 +27,6 @@ const EFFORTS: ReadonlyMap<string, Effort> = new Map([
   ["high", Effort.HIGH],
 ]);
 
-/** Media types by file extension. Any other extension counts as plain text. */
-const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
-  [".md", "text/markdown"],
-  [".csv", "text/csv"],
-  [".json", "application/json"],
-  [".html", "text/html"],
-  [".htm", "text/html"],
-  [".xml", "application/xml"],
-  [".pdf", "application/pdf"],
-  [".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
-  [".png", "image/png"],
-  [".jpg", "image/jpeg"],
-  [".jpeg", "image/jpeg"],
-  [".webp", "image/webp"],
-  [".gif", "image/gif"],
-]);
-
 /**
  * Builds the request from arguments, files and standard input.
  * @param words the prompt; a word `-` is replaced with standard input, which is the whole prompt if there are no words
@@ -60,7 +44,7 @@ export async function readAskRequest(
   const attachments = await Promise.all(
     (options.file ?? []).map(async (path) => ({
       name: basename(path),
-      mediaType: MEDIA_TYPES.get(extname(path).toLowerCase()) ?? "text/plain",
+      mediaType: mediaTypeOf(basename(path)),
       data: await bytesOf("--file", path),
     })),
   );

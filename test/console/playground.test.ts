@@ -79,6 +79,15 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText(/^1 request, /).waitFor();
   });
 
+  test("sends files of programs as text", async ({ playground: { page } }) => {
+    const program = { name: "sing.py", mimeType: "text/x-python", buffer: Buffer.from("print('la')") };
+    const photo = { name: "photo", mimeType: "image/png", buffer: Buffer.from("a") };
+    await page.getByLabel("Attach files").setInputFiles([program, photo]);
+    const files = page.getByRole("list", { name: "Attachments" });
+    await files.getByText("image/png, 1 bytes").waitFor();
+    await files.getByText("text/plain, 11 bytes").waitFor();
+  });
+
   test("marks the invalid line of a schema while typing", async ({ playground: { page, prompt, ask } }) => {
     await prompt.fill("What is a choir?");
     await page.getByText("Strict JSON").click();

@@ -1,6 +1,7 @@
 import { Paperclip, X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { mediaTypeOf } from "../../../src/contract/media-types.ts";
 import { count } from "../format.ts";
 import { Icon } from "../parts/icon.tsx";
 import { toast } from "../parts/toasts.tsx";
@@ -9,13 +10,6 @@ import type { DraftFile } from "./draft.ts";
 const MOST_FILES = 5;
 /** A request may have 64 MB, and base64 makes the bytes a third larger. */
 const MOST_BYTES = 46_000_000;
-
-/** Types that browsers do not detect. */
-const TYPES: Record<string, string> = {
-  md: "text/markdown",
-  csv: "text/csv",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-};
 
 interface Props {
   files: readonly DraftFile[];
@@ -108,7 +102,6 @@ async function addFiles(files: readonly DraftFile[], list: globalThis.FileList |
 }
 
 async function read(file: File): Promise<DraftFile> {
-  const extension = file.name.split(".").at(-1)?.toLowerCase() ?? "";
-  const mediaType = TYPES[extension] ?? (file.type || "text/plain");
-  return { name: file.name, mediaType, data: new Uint8Array(await file.arrayBuffer()) };
+  const data = new Uint8Array(await file.arrayBuffer());
+  return { name: file.name, mediaType: mediaTypeOf(file.name, file.type), data };
 }
