@@ -128,6 +128,34 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await page.context().close();
   });
 
+  test("asks before it deletes all texts", async ({ browser }) => {
+    const method = "chorus.admin.v1.ActivityService/DeleteRunText";
+    const deleted: unknown[] = [];
+    const answers: Answers = new Map([
+      ...USED,
+      ["chorus.admin.v1.WorkspaceService/GetWorkspace", () => ({ unary: { workspace: { runTextDays: 7 } } })],
+      [
+        method,
+        (request) => {
+          deleted.push(request);
+          return USED.get(method)?.(request);
+        },
+      ],
+    ]);
+    const page = await openScene(browser, "/console/activity", answers);
+    await page.getByRole("button", { name: "Text of requests" }).click();
+    await page.getByRole("button", { name: "Delete all texts…" }).click();
+    const question = page.getByRole("dialog", { name: "Delete all texts?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    await question.waitFor({ state: "detached" });
+    assert.deepEqual(deleted, []);
+    await page.getByRole("button", { name: "Delete all texts…" }).click();
+    await question.getByRole("button", { name: "Delete all texts" }).click();
+    await page.getByText("Deleted the text of 1 request.").waitFor();
+    assert.deepEqual(deleted, [{ all: true }]);
+    await page.context().close();
+  });
+
   test("opens the request of a link, and forgets it when the drawer closes", async ({ browser }) => {
     const { id, requestId } = generations[3] ?? {};
     const page = await openScene(browser, `/console/activity?request=${id}`, USED);

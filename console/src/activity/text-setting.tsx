@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Workspace, WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
+import { ConfirmChange } from "../alerts/alert-dialogs.tsx";
 import { useLoad } from "../load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
@@ -51,6 +52,7 @@ function Setting({ close, done }: { close: () => void; done: (sentence: string) 
 function Form({ of, close, done }: { of: Workspace; close: () => void; done: (sentence: string) => void }) {
   const before = of.runTextDays;
   const [days, setDays] = useState(before);
+  const [asks, setAsks] = useState(false);
   const { busy, error, run } = useAction();
   const save = async () => {
     await workspaces.setRunText({ days });
@@ -80,11 +82,20 @@ function Form({ of, close, done }: { of: Workspace; close: () => void; done: (se
       {error !== undefined && <FailureNote error={error} />}
       <DialogButtons close={close} action="Save" busy={busy} disabled={days === before}>
         {before > 0 && days === before && (
-          <button type="button" class="quiet danger" disabled={busy} onClick={() => run(removeAll)}>
-            Delete all texts
+          <button type="button" class="quiet danger" disabled={busy} onClick={() => setAsks(true)}>
+            Delete all texts…
           </button>
         )}
       </DialogButtons>
+      {asks && (
+        <ConfirmChange
+          title="Delete all texts?"
+          text="Prompts, drafts and answers of all requests cannot be brought back."
+          action="Delete all texts"
+          run={removeAll}
+          close={() => setAsks(false)}
+        />
+      )}
     </form>
   );
 }
