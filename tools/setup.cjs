@@ -51,7 +51,9 @@ if (process.argv[2] === "pages" && existsSync("node_modules/vite") && existsSync
   const builtAt = statSync(PAGE).mtimeMs;
   if (SOURCES.some((path) => existsSync(path) && changedAt(path) > builtAt)) {
     process.stderr.write("Building the console again, because its sources have changed.\n");
-    const { status } = spawnSync("npm run --silent build", { shell: true, stdio: ["ignore", 2, 2] });
+    // The tests set NODE_ENV to "test", with which the pages would be those for development, and larger.
+    const env = { ...process.env, NODE_ENV: "production" };
+    const { status } = spawnSync("npm run --silent build", { shell: true, stdio: ["ignore", 2, 2], env });
     if (status !== 0) process.stderr.write("It could not be built. The pages of the last build are served.\n");
   }
 }
