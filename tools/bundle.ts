@@ -76,7 +76,8 @@ function sourcesHash(): string {
       .filter((entry) => entry.isFile() && /\.[jt]s$/.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name)),
   );
-  const hash = createHash("sha256");
+  // The bundle names files of this clone.
+  const hash = createHash("sha256").update(ROOT);
   for (const file of [...code.sort(), resolve(ROOT, "package-lock.json"), import.meta.filename])
     hash.update(relative(ROOT, file)).update(readFileSync(file));
   return hash.digest("hex");
