@@ -10,9 +10,13 @@ export interface Decimal {
   exponent: bigint;
 }
 
+export function isNumber(node: JsonNode): node is Extract<JsonNode, { kind: "scalar" }> {
+  return node.kind === "scalar" && /^[-\d]/.test(node.text);
+}
+
 /** The value of a number node; undefined for any other node. */
 export function decimalOf(node: JsonNode): Decimal | undefined {
-  return node.kind === "scalar" && /^[-\d]/.test(node.text) ? parseDecimal(node.text) : undefined;
+  return isNumber(node) ? parseDecimal(node.text) : undefined;
 }
 
 /** @param literal a JSON number, such as `-1.50e400` */

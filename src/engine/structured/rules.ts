@@ -1,7 +1,6 @@
 import { type JsonNode, stringifyJson } from "../../contract/json.ts";
 import { decimalOf } from "./decimal.ts";
 import { memberStep } from "./path.ts";
-import { typesOfValue } from "./value-types.ts";
 
 /** Most messages about one value, and of them those that a message about a choice quotes. */
 const MAX_ERRORS = 10;
@@ -123,18 +122,6 @@ function pathOf(place: Place): string {
   if (!place) return "$";
   const { above, step } = place;
   return pathOf(above) + (typeof step === "number" ? `[${step}]` : memberStep(step));
-}
-
-/** The narrowest type of a value: a number without a fraction is an `integer`. */
-export function typeOf(value: JsonNode): string {
-  if (value.kind !== "scalar") return value.kind;
-  // Most texts and numbers are seen at once. A decimal takes 1 µs.
-  if (value.text.startsWith('"')) return "string";
-  return /^-?\d{1,15}$/.test(value.text) ? "integer" : (typesOfValue(value).at(-1) ?? "");
-}
-
-export function isNumber({ text }: { readonly text: string }): boolean {
-  return /^[-\d]/.test(text);
 }
 
 /** The characters of a string; undefined for any other value. */

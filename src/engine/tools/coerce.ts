@@ -1,4 +1,5 @@
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
+import { hasType } from "../structured/value-types.ts";
 import { propertiesOf } from "./schemas.ts";
 
 /** Deepest level that is read, of arguments and their schema. */
@@ -16,7 +17,7 @@ export function coerceTypes(schema: JsonNode, text: string): string {
 function coerce(schema: JsonNode, node: JsonNode, depth: number): JsonNode {
   if (depth > MAX_DEPTH) return node;
   const types = typesOf(schema);
-  const value = types.length === 0 ? node : asOneOf(types, node);
+  const value = types.size === 0 ? node : asOneOf(types, node);
   if (value.kind === "object") {
     const properties = propertiesOf(schema);
     return {
@@ -32,31 +33,23 @@ function coerce(schema: JsonNode, node: JsonNode, depth: number): JsonNode {
   return { kind: "array", items: value.items.map((item) => coerce(items, item, depth + 1)) };
 }
 
-function typesOf(schema: JsonNode): string[] {
+function typesOf(schema: JsonNode): ReadonlySet<string> {
   const type = member(schema, "type");
   const nodes = type?.kind === "array" ? type.items : type ? [type] : [];
-  return nodes.flatMap((node) => (node.kind === "scalar" ? [String(JSON.parse(node.text))] : []));
+  return new Set(nodes.flatMap((node) => (node.kind === "scalar" ? [String(JSON.parse(node.text))] : [])));
 }
 
 /** A node as one of the wanted types, if it is of none of them and there is one way only. */
-function asOneOf(types: readonly string[], node: JsonNode): JsonNode {
-  if (node.kind === "array" || types.some((type) => isOf(type, node))) return node;
+function asOneOf(types: ReadonlySet<string>, node: JsonNode): JsonNode {
+  if (node.kind === "array" || hasType(node, types)) return node;
   if (node.kind === "object") return node;
   const value: unknown = JSON.parse(node.text);
   if (typeof value !== "string")
-    return types.includes("string") && value !== null ? { kind: "scalar", text: JSON.stringify(node.text) } : node;
+    return types.has("string") && value !== null ? { kind: "scalar", text: JSON.stringify(node.text) } : node;
   try {
     const inner = parseJson(value);
-    return types.some((type) => isOf(type, inner)) ? inner : node;
+    return hasType(inner, types) ? inner : node;
   } catch {
     return node;
   }
-}
-
-function isOf(type: string, node: JsonNode): boolean {
-  if (node.kind !== "scalar") return node.kind === type;
-  const value: unknown = JSON.parse(node.text);
-  if (type === "null") return value === null;
-  if (type === "integer") return Number.isInteger(value);
-  return typeof value === type;
 }
