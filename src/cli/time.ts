@@ -1,11 +1,8 @@
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { FIRST_TIME, LAST_TIME } from "../contract/years.ts";
 import { CliError } from "./target.ts";
 
 const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** The years 1 to 9999, which a message can express, in milliseconds since 1970. */
-const FIRST = Date.parse("0001-01-01T00:00:00Z");
-const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
  * Parses a time, or a duration relative to now.
@@ -27,7 +24,7 @@ export function parseTime(option: string, text: string, direction: 1 | -1): Time
   const day = text.slice(0, 10);
   if (isTime && new Date(day).getUTCDate() !== Number(day.slice(8)))
     throw new CliError(`${option} must be a day of the calendar, but is "${text}".`);
-  if (time < FIRST || time > LAST)
+  if (time < FIRST_TIME || time > LAST_TIME)
     throw new CliError(`${option} must be a time in the years 1 to 9999, but is "${text}".`);
   return timestampFromDate(new Date(time));
 }

@@ -1,5 +1,22 @@
-/** Media types of the files that the service reads, by extension. */
-const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+/** Types whose content is read as text, and images for models with vision. */
+export const MEDIA_TYPES: ReadonlySet<string> = new Set([
+  "text/plain",
+  "text/markdown",
+  "text/csv",
+  "application/json",
+  "text/html",
+  "application/xml",
+  "text/xml",
+  "application/pdf",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "image/gif",
+]);
+
+/** Those of them by the extension of a file. */
+const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
   [".md", "text/markdown"],
   [".csv", "text/csv"],
   [".json", "application/json"],
@@ -15,8 +32,6 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   [".gif", "image/gif"],
 ]);
 
-const KNOWN = new Set(MEDIA_TYPES.values());
-
 /**
  * The media type with which a file is sent. A program, a log or any other file that is not known counts as plain text.
  * @param name of the file, with its extension
@@ -24,5 +39,5 @@ const KNOWN = new Set(MEDIA_TYPES.values());
  */
 export function mediaTypeOf(name: string, declared = ""): string {
   const extension = /\.[^./\\]+$/.exec(name)?.[0].toLowerCase() ?? "";
-  return MEDIA_TYPES.get(extension) ?? (KNOWN.has(declared) ? declared : "text/plain");
+  return BY_EXTENSION.get(extension) ?? (MEDIA_TYPES.has(declared) ? declared : "text/plain");
 }

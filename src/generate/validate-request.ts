@@ -9,6 +9,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../contract/failure.ts";
 import { readEnum } from "../contract/json-names.ts";
+import { MEDIA_TYPES } from "../contract/media-types.ts";
 import { checkTags, checkUser, type Tags } from "../contract/subjects.ts";
 import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
 import type { Attachment } from "../engine/attachments/attachment.ts";
@@ -25,23 +26,6 @@ const MAX_MESSAGES = 40;
 const MAX_ATTACHMENTS = 5;
 const MAX_NAME = 255;
 const MAX_STOPS = 4;
-
-/** Types whose content is read as text, and images for models with vision. */
-const MEDIA_TYPES: ReadonlySet<string> = new Set([
-  "text/plain",
-  "text/markdown",
-  "text/csv",
-  "application/json",
-  "text/html",
-  "application/xml",
-  "text/xml",
-  "application/pdf",
-  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  "image/png",
-  "image/jpeg",
-  "image/webp",
-  "image/gif",
-]);
 
 const ROLES: ReadonlySet<Role> = new Set([Role.SYSTEM, Role.USER, Role.ASSISTANT, Role.TOOL]);
 

@@ -1,15 +1,12 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { invalid } from "../../contract/failure.ts";
+import { FIRST_TIME, LAST_TIME } from "../../contract/years.ts";
 
 const MAX_LABEL = 200;
 
-/** The store and `google.protobuf.Timestamp` can both express the years 1 to 9999. */
-const FIRST = Date.parse("0001-01-01T00:00:00Z");
-const LAST = Date.parse("9999-12-31T23:59:59.999Z");
-
-/** The time in these years that is nearest to one. @param ms milliseconds since 1970 */
+/** The time in the years 1 to 9999 that is nearest to one. @param ms milliseconds since 1970 */
 export function nearestTime(ms: number): Date {
-  return new Date(Math.min(Math.max(ms, FIRST), LAST));
+  return new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME));
 }
 
 /**
@@ -30,7 +27,7 @@ export function checkLabel(field: string, text: string): void {
 export function readExpiry(timestamp: Timestamp | undefined, now: number, field = "expires_at"): Date | null {
   if (!timestamp) return null;
   const expiresAt = timestampDate(timestamp);
-  if (!(expiresAt.getTime() > now && expiresAt.getTime() <= LAST)) {
+  if (!(expiresAt.getTime() > now && expiresAt.getTime() <= LAST_TIME)) {
     throw invalid(field, `${field} must be a time in the future, before the year 10000.`);
   }
   return expiresAt;
@@ -43,7 +40,7 @@ export function readExpiry(timestamp: Timestamp | undefined, now: number, field 
 export function readTimestamp(field: string, timestamp: Timestamp | undefined): Date | undefined {
   if (!timestamp) return undefined;
   const date = timestampDate(timestamp);
-  if (!(date.getTime() >= FIRST && date.getTime() <= LAST)) {
+  if (!(date.getTime() >= FIRST_TIME && date.getTime() <= LAST_TIME)) {
     throw invalid(field, `${field} must be a time in the years 1 to 9999.`);
   }
   return date;
