@@ -70,7 +70,7 @@ function addLedger(credits: Command): void {
     .description("list the movements of credit, newest first")
     .argument("[workspace]", OWN_WORKSPACE)
     .option("--limit <n>", "most movements to list", "100")
-    .option("--charges-only", "omit holds and releases, which do not change the balance")
+    .option("--charges-only", "omit holds and releases, which only earlier versions wrote")
     .option("--kind <kind>", "list this kind only: grant, purchase, adjustment or settlement; repeatable", repeated)
     .addOption(new Option("--by-hour", "sum the settlements of each hour").conflicts(["kind", "chargesOnly"]))
     .action(async (workspace = "", options: LedgerOptions, command: Command) => {

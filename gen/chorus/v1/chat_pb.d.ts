@@ -588,7 +588,7 @@ export declare type ChatCustomFormat_AnyText = Message<"chorus.v1.ChatCustomForm
 export declare const ChatCustomFormat_AnyTextSchema: GenMessage<ChatCustomFormat_AnyText>;
 
 /**
- * Text of a grammar. The model sees the grammar. Texts are not checked against it, which a notice says.
+ * Text of a grammar. The model sees the grammar. Texts are not checked against it; a notice says so.
  *
  * @generated from message chorus.v1.ChatCustomFormat.Grammar
  */

@@ -588,7 +588,7 @@ export declare type IntelligenceTrace = Message$1<"chorus.v1.IntelligenceTrace">
   models: number;
 
   /**
-   * The answer's share of the votes, 0.0 to 1.0. Not set without a vote.
+   * Share of the votes for the leading answer, 0.0 to 1.0, also if it did not win. Not set without a vote.
    *
    * @generated from field: optional double agreement = 4;
    */

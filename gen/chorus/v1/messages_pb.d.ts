@@ -1538,7 +1538,7 @@ export enum MessageStopReason {
   END_TURN = 1,
 
   /**
-   * `max_tokens` was reached, or the service cut the answer short, which the notice `cut_short` says.
+   * `max_tokens` was reached, or the service cut the answer short and added the notice `cut_short`.
    *
    * @generated from enum value: MESSAGE_STOP_REASON_MAX_TOKENS = 2;
    */
@@ -1574,9 +1574,9 @@ export declare const MessageStopReasonSchema: GenEnum<MessageStopReason>;
 /**
  * Answers conversations in the format of Anthropic's Messages API, for clients that were written for it. Only the
  * public listener serves it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. A member
- * that has no effect here is named in the header `X-Chorus-Notice`; one without which the answer would be another one
- * is refused with the status 400 and its name. `cache_control` is skipped everywhere, because the service finds common
- * prefixes by itself.
+ * that has no effect here is named in the header `X-Chorus-Notice`. One that would change the answer and is not
+ * supported is refused with the status 400 and its name. `cache_control` is skipped everywhere, because the service
+ * finds common prefixes by itself.
  *
  * @generated from service chorus.v1.MessagesService
  */

@@ -318,9 +318,9 @@ export const MessageStopReason = /*@__PURE__*/
 /**
  * Answers conversations in the format of Anthropic's Messages API, for clients that were written for it. Only the
  * public listener serves it, as JSON. Each request becomes a `GenerateRequest` with the same checks and price. A member
- * that has no effect here is named in the header `X-Chorus-Notice`; one without which the answer would be another one
- * is refused with the status 400 and its name. `cache_control` is skipped everywhere, because the service finds common
- * prefixes by itself.
+ * that has no effect here is named in the header `X-Chorus-Notice`. One that would change the answer and is not
+ * supported is refused with the status 400 and its name. `cache_control` is skipped everywhere, because the service
+ * finds common prefixes by itself.
  *
  * @generated from service chorus.v1.MessagesService
  */

@@ -140,7 +140,7 @@ export enum Access {
 export declare const AccessSchema: GenEnum<Access>;
 
 /**
- * What a person may do in a workspace. docs/people.md has the methods of each role as a table.
+ * What a person may do in a workspace. docs/people.md says it in words; the option `roles` of each method decides.
  *
  * @generated from enum chorus.v1.MemberRole
  */

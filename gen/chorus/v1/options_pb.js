@@ -39,7 +39,7 @@ export const MemberRoleSchema = /*@__PURE__*/
   enumDesc(file_chorus_v1_options, 1);
 
 /**
- * What a person may do in a workspace. docs/people.md has the methods of each role as a table.
+ * What a person may do in a workspace. docs/people.md says it in words; the option `roles` of each method decides.
  *
  * @generated from enum chorus.v1.MemberRole
  */

@@ -697,7 +697,7 @@ export declare type ResponseCustomFormat_AnyText = Message<"chorus.v1.ResponseCu
 export declare const ResponseCustomFormat_AnyTextSchema: GenMessage<ResponseCustomFormat_AnyText>;
 
 /**
- * Text of a grammar. The model sees the grammar. Texts are not checked against it, which a notice says.
+ * Text of a grammar. The model sees the grammar. Texts are not checked against it; a notice says so.
  *
  * @generated from message chorus.v1.ResponseCustomFormat.Grammar
  */
@@ -931,7 +931,7 @@ export declare type ResponseTool_WebSearch = Message<"chorus.v1.ResponseTool.Web
 export declare const ResponseTool_WebSearchSchema: GenMessage<ResponseTool_WebSearch>;
 
 /**
- * A search for tools that the request does not have. It has no effect, which a notice says.
+ * A search for tools that the request does not have. It has no effect; a notice says so.
  *
  * @generated from message chorus.v1.ResponseTool.ToolSearch
  */

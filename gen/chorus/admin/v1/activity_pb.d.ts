@@ -1079,9 +1079,9 @@ export declare const ActorKindSchema: GenEnum<ActorKind>;
  */
 export declare const ActivityService: GenService<{
   /**
-   * Lists admitted requests that have ended, newest first, in pages. The service stores no prompts and no answers. The
-   * list omits requests that were refused before admission (an invalid request, a limit, too little credit) and
-   * requests older than the service's retention.
+   * Lists admitted requests that have ended, newest first, in pages, without their prompts and answers. The list omits
+   * requests that were refused before admission (an invalid request, a limit, too little credit) and requests older
+   * than the service's retention.
    *
    * @generated from rpc chorus.admin.v1.ActivityService.ListGenerations
    */

@@ -334,9 +334,9 @@ export declare type LedgerEntry = Message<"chorus.admin.v1.LedgerEntry"> & {
   held: string;
 
   /**
-   * Granted and purchased credit of the workspace after the movement. Empty, then also on later pages, where more than
-   * 100,000 entries would have to be summed: those from the previous page, or from now, to this one, also those that a
-   * filter leaves out.
+   * Granted and purchased credit of the workspace after the movement. Empty on this page and all later ones if the
+   * service would have to sum more than 100,000 entries: all between the previous page, or now, and this entry, also
+   * those that a filter leaves out.
    *
    * @generated from field: string balance = 8;
    */
@@ -377,7 +377,7 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
   pageToken: string;
 
   /**
-   * True omits holds and releases, which do not change the balance.
+   * True omits holds and releases, which do not change the balance. Only earlier versions wrote them.
    *
    * @generated from field: bool charges_only = 4;
    */
@@ -399,7 +399,7 @@ export declare type ListLedgerRequest = Message<"chorus.admin.v1.ListLedgerReque
 
   /**
    * Kinds of the entries to list: grant, purchase, adjustment, settlement. Empty: all entries. Holds and releases
-   * cannot be chosen: only earlier versions wrote them.
+   * cannot be chosen.
    *
    * @generated from field: repeated chorus.admin.v1.LedgerEntryKind kinds = 7;
    */

@@ -471,7 +471,7 @@ export declare const MemberService: GenService<{
   },
   /**
    * Removes a member, with effect from the next call, and revokes the keys that the member holds. Take over those that
-   * must stay with `KeyService.TakeOverKey` first. Who is in a group that gives a role becomes a member again at the
+   * must stay with `KeyService.TakeOverKey` first. A person in a group that gives a role becomes a member again at the
    * next sign-in. The last owner cannot be removed.
    *
    * @generated from rpc chorus.admin.v1.MemberService.RemoveMember
