@@ -8,7 +8,7 @@ const LOOK_MS = 2_000;
 /** Most attempts of a replica at the same time: of all workspaces, of one, and to one host. */
 const MOST = { all: 128, workspace: 4, host: 16 };
 const KEPT = 200;
-/** Attempts for an event. With the waits between them, the last is about two hours after the first. */
+/** Attempts for an event. With the waits between them, the last is about two and a half hours after the first. */
 const ATTEMPTS = 8;
 /** Longest wait between two attempts, in milliseconds. */
 const MAX_WAIT_MS = 3_600_000;

@@ -31,7 +31,7 @@ export interface MessageTerms extends ForeignTerms {
   readonly isSized: boolean;
 }
 
-/** Members without which the answer would be another one. */
+/** Members that would change the answer, and that the service does not support. */
 const REFUSED: ReadonlySet<string> = new Set(["container", "mcp_servers", "inference_geo", THREAD]);
 
 /** Members that keep a search of the web to some domains. */

@@ -56,8 +56,8 @@ export function contentOf({ answer, structured = "null" }: GenerateResponse): st
 }
 
 /**
- * The notices of an answer as a JSON list. One that should be JSON and is not has no other place for the reason in
- * other formats.
+ * The notices of an answer as a JSON list. If the answer should be JSON and is not, a notice says why, because other
+ * formats have no other place for the reason.
  */
 export function noticesJson(answer: { readonly notices: Notice[]; readonly structuredError?: string | undefined }) {
   const { notices, structuredError } = answer;

@@ -7,9 +7,9 @@ import { notice } from "../../generate/notices.ts";
  * `messages[].name`. Any other member is named in a notice `unknown_field`.
  */
 export interface MemberRules {
-  /** Without them the answer would be another one. Each returns why a value is refused; undefined if it is not. */
+  /** They would change the answer. Each function returns why a value is refused; undefined if it is not. */
   readonly refused: ReadonlyMap<string, (value: unknown) => string | undefined>;
-  /** Without effect here. Each returns whether a value asks for something, of which a notice then speaks. */
+  /** Without effect here. Each function returns whether a value asks for something; a notice then says so. */
   readonly idle: ReadonlyMap<string, (value: unknown) => boolean>;
 }
 

@@ -23,7 +23,7 @@ interface CustomTool {
 }
 
 /**
- * A custom tool in the core. Its description has the grammar, which models see nowhere else, and which a notice says.
+ * A custom tool in the core. Its description has the grammar, because models see it nowhere else. A notice says so.
  * @param path of the tool's `format`
  */
 export function customTool({ name, description, grammar }: CustomTool, path: string, members: Members): Tool {

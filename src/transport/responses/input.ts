@@ -16,7 +16,7 @@ import { argumentsOf } from "../openai/tools.ts";
 import { flatName } from "./tools.ts";
 
 /**
- * Gives the items of an input the `type` that their format lets out, and the text of one the form of an item.
+ * Gives the items of an input the `type` that their format leaves out, and a plain text the form of an item.
  * @throws Failure invalid_request for an item that refers to one of an earlier request
  */
 export function withTypes(body: object): object {

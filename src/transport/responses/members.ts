@@ -2,7 +2,7 @@ import { type MemberRules, refuse, unless } from "../call/members.ts";
 
 const STATELESS = "The service stores no responses. Send the whole conversation as input.";
 
-/** Values of `include` that ask for more text of the service's own, of which there is none. */
+/** The value of `include` that asks for the probabilities of tokens, which the service does not have. */
 const LOGPROBS = "message.output_text.logprobs";
 
 /** What becomes of the parameters of the Responses API that are no fields of `CreateResponseRequest`. */
@@ -42,7 +42,7 @@ export const RESPONSE_MEMBERS: MemberRules = {
   ]),
 };
 
-/** For the domains to which a search of the web is kept. */
+/** For the domains to which a web search is restricted. */
 function refuseFilters(value: unknown): string | undefined {
   const lists = Object.values(value ?? {});
   const isEmpty = lists.every((list) => list === null || (Array.isArray(list) && list.length === 0));
