@@ -111,7 +111,7 @@ function addSet(alerts: Command): void {
     .option("--credit-below <credits>", "alert when less credit is left; none: no alert")
     .option("--spend-share <share>", "alert when this share of a spend limit is used, such as 0.8; none: no alert")
     .option("--failure-share <share>", "alert when this share of the requests of ten minutes fails; none: no alert")
-    .option("--cap-share <share>", "alert when this share of a cap is used, once for each subject and period; or none")
+    .option("--cap-share <share>", "alert when this share of a cap is used, once a subject and period; none: no alert")
     .option("--cap <limit>", "only of these caps, such as user:credits_per_day; can be repeated; all: of all", repeated)
     .option("--new-secret", "make a new secret for the signatures")
     .action(async (workspace: string, given: Thresholds, command: Command) => {

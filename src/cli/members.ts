@@ -88,7 +88,7 @@ function addWithdraw(members: Command): void {
 function addSetRole(members: Command): void {
   members
     .command("set-role")
-    .description("change the role of a member; who becomes billing or viewer loses their keys")
+    .description("change the role of a member; one who becomes billing or viewer loses their keys")
     .argument("<person>", PERSON)
     .argument("<role>", "owner, developer, billing or viewer")
     .option(WORKSPACE, OWN_WORKSPACE)

@@ -12,7 +12,7 @@ import { CliError } from "./target.ts";
 export function addRunText(runs: Command): void {
   runs
     .command("keep-text")
-    .description("keep the text of requests from now on, or not any more, which deletes all; needs an owner token")
+    .description("keep the text of requests from now on, as an owner; off keeps none any more and deletes all")
     .argument("<days>", "1 to 30 days, or off")
     .argument("[workspace]", OWN_WORKSPACE)
     .action(async (days: string, workspace = "", _: unknown, command: Command) => {

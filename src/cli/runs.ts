@@ -26,7 +26,7 @@ import { addRunText, showText } from "./run-text.ts";
 
 /** `chorus runs`: how requests were answered. */
 export function addRuns(program: Command): void {
-  const runs = program.command("runs").description("how requests were answered");
+  const runs = program.command("runs").description("show how requests were answered");
   runs
     .command("list")
     .description("list the requests of a workspace, newest first")
