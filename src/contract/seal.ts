@@ -16,7 +16,7 @@ export function seal(key: Uint8Array, data: Uint8Array, context = ""): Buffer {
 }
 
 /** Decrypts what `seal` made. @throws Error when the key or context is another one, or the data was changed */
-export function unseal(key: Uint8Array, sealed: Buffer, context = ""): Buffer {
+export function unseal(key: Uint8Array, sealed: Uint8Array, context = ""): Buffer {
   const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(-TAG_BYTES));
   return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);

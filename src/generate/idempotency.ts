@@ -1,7 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { hash, hkdfSync } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type GenerateResponse, GenerateResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
+import { seal, unseal } from "../contract/seal.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** Identifies a repeated request and encrypts its stored answer. */
@@ -18,9 +19,6 @@ export interface Idempotency {
 
 /** Longest idempotency key, in characters. */
 const MAX_KEY = 255;
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /**
  * Reads the idempotency key of a unary request: 1 to 255 visible ASCII characters. The stored answer is encrypted with
@@ -43,27 +41,9 @@ export function readIdempotencyKey(digest: string | undefined, context: RequestC
   const { user, tags } = context.subjects;
   const secret = new Uint8Array(hkdfSync("sha256", key, workspaceId, "chorus answer", 32));
   return {
-    key: sha256(`${workspaceId}\n${key}`),
-    body: user === undefined && tags === undefined ? digest : sha256(JSON.stringify([digest, user, tags])),
-    seal(response) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(CIPHER, secret, nonce);
-      return Buffer.concat([
-        nonce,
-        cipher.update(toBinary(GenerateResponseSchema, response)),
-        cipher.final(),
-        cipher.getAuthTag(),
-      ]);
-    },
-    open(sealed) {
-      const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, NONCE_BYTES));
-      decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-      const decrypted = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
-      return fromBinary(GenerateResponseSchema, decrypted);
-    },
+    key: hash("sha256", `${workspaceId}\n${key}`),
+    body: user === undefined && tags === undefined ? digest : hash("sha256", JSON.stringify([digest, user, tags])),
+    seal: (response) => seal(secret, toBinary(GenerateResponseSchema, response)),
+    open: (sealed) => fromBinary(GenerateResponseSchema, unseal(secret, sealed)),
   };
-}
-
-function sha256(data: string): string {
-  return createHash("sha256").update(data).digest("hex");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { type GenerateRequest, GenerateRequestSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../contract/failure.ts";
@@ -69,7 +69,5 @@ function textsOfMessage({ text, calls, results }: Message): string | string[] {
 /** Protobuf writes a map in the order of its members, which means nothing, so they are sorted. */
 function digestOf(request: GenerateRequest): string {
   const tags = Object.fromEntries(Object.entries(request.tags).sort());
-  return createHash("sha256")
-    .update(toBinary(GenerateRequestSchema, { ...request, tags }))
-    .digest("hex");
+  return hash("sha256", toBinary(GenerateRequestSchema, { ...request, tags }));
 }
