@@ -23,11 +23,6 @@ interface PanelOptions {
   compare?: Comparison;
   /** Timeout of the drafts, in milliseconds. Default 60,000. */
   deadlineMs?: number;
-  /**
-   * Number of drafts after which the others get only a short time. Default: more than half of the members; of two,
-   * one.
-   */
-  quorum?: number;
   /** Drafts that came before, which count as well. */
   given?: readonly Draft[];
   /** What decided the order of the members, as a clause for the trace. */
@@ -69,8 +64,9 @@ export class UndecidedError extends Error {
  * @throws UndecidedError; the reason of the caller's signal.
  */
 export function panel(options: PanelOptions): Model {
-  const { members, compare, deadlineMs = 60_000, quorum = defaultQuorum(members.length), given = [] } = options;
-  const steps = options.steps ?? new Steps();
+  const { members, compare, deadlineMs = 60_000, given = [], steps = new Steps() } = options;
+  /** Number of drafts after which the others get only a short time. */
+  const quorum = members.length === 2 ? 1 : Math.floor(members.length / 2) + 1;
   const graceShare = members.length === 2 ? GRACE.shareOfTwo : GRACE.share;
   const canonicalise = compare?.canonicalise ?? ((text: string) => text);
 
@@ -178,10 +174,6 @@ class Arrivals {
   }
 }
 
-function defaultQuorum(members: number): number {
-  return members === 2 ? 1 : Math.floor(members / 2) + 1;
-}
-
 function* votePieces(
   steps: Steps,
   compare: Comparison,
@@ -192,17 +184,14 @@ function* votePieces(
   const step = steps.begin("vote", "service");
   yield stepPiece(step);
   const agreement = verdict?.agreement ?? agreementOf(compare, drafts);
-  const share = agreement === undefined ? "none has an answer that can be compared" : percent(agreement);
+  const share =
+    agreement === undefined ? "none has an answer that can be compared" : `agreement ${Math.round(agreement * 100)} %`;
   yield stepPiece({
     ...step,
     outcome: verdict ? "ok" : "failed",
     detail: `${drafts.length} drafts ${verdict ? "decide" : "do not decide"}, ${share}${reason ? `; ${reason}` : ""}`,
     ...(agreement === undefined ? {} : { agreement }),
   });
-}
-
-function percent(agreement: number): string {
-  return `agreement ${Math.round(agreement * 100)} %`;
 }
 
 /** A comparison that throws finds no agreement. */
