@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Signal } from "../concurrency/abort.ts";
 import type { Requester } from "../concurrency/breaker.ts";
 import { Failure } from "../contract/failure.ts";
-import { type Effort, type Level, MAX_OUTPUT_TOKENS, type Shape } from "../contract/terms.ts";
+import { MAX_OUTPUT_TOKENS } from "../contract/terms.ts";
 import type { Catalogue, Member } from "../models/catalogue.ts";
 import { UpstreamError } from "../models/failover.ts";
 import type { Knowledge } from "../models/order.ts";
@@ -17,8 +17,7 @@ import type {
   Tools,
   WrittenCall,
 } from "../models/port/model.ts";
-import type { Kind } from "./difficulty/difficulty.ts";
-import { choosePlan } from "./plan/plan.ts";
+import { choosePlan, type PlanCriteria } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";
 import type { Conversation } from "./prompt.ts";
 import type { Validators } from "./structured/validate.ts";
@@ -26,21 +25,14 @@ import type { Tokenizer } from "./tokens/tokens.ts";
 import { canonicalCalls } from "./tools/canonical.ts";
 
 /** What the engine needs to answer one request. */
-export interface Question {
+export interface Question extends Omit<PlanCriteria, "continues" | "hasImages" | "knowledge" | "read" | "readCalls"> {
   conversation: Conversation;
   /** The request's field that has the conversation, for failures that concern its length. */
   promptField?: "prompt" | "messages";
-  shape: Shape;
   /** The caller's JSON Schema; only with shape `json_schema`. */
   schema: string | undefined;
   /** Absent: the answer cannot ask for any. */
   tools?: Tools | undefined;
-  level: Level;
-  /** What the caller asked for. Default: the level. */
-  effort?: Effort;
-  kind: Kind;
-  /** How often models are expected to fail on the prompt, 0 to 1; undefined counts as 1. */
-  difficulty?: number | undefined;
   temperature: number | undefined;
   maxTokens: number | undefined;
   stops: string[];
@@ -49,14 +41,6 @@ export interface Question {
    * sequences, and the engine finds them in the text. Set `streamed` too, or a model writes on after one.
    */
   namesStop?: boolean;
-  /** Whether the answer is streamed. */
-  streamed: boolean;
-  /** Tokens of the request. Models with a context window that is too small are not called. */
-  inputTokens?: number | undefined;
-  /** Time for the answer, in milliseconds. */
-  deadlineMs: number;
-  /** Identifier of the generation, which determines the order of drafts. */
-  generation: string;
   /** Learns what each vendor call used, once it has ended. */
   onUsed?: (used: CallReport) => void;
   /** Learns what the members of a panel have answered, and which of them is the answer. */

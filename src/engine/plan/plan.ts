@@ -34,11 +34,11 @@ export interface PlanCriteria {
   continues: boolean;
   /** Whether the request has images. */
   hasImages: boolean;
-  /** Tokens of the request by the service's count. */
+  /** Tokens of the request by the service's count. Models with a context window that is too small are not called. */
   inputTokens?: number | undefined;
   /** Time for the whole answer, in milliseconds. */
   deadlineMs: number;
-  /** Identifier of the generation: any unique text. */
+  /** Identifier of the generation: any unique text. It determines the order of drafts. */
   generation: string;
   /** What has been learned of the models. */
   knowledge?: Knowledge | undefined;
