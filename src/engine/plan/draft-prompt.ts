@@ -1,6 +1,18 @@
-import type { Prompt } from "../../models/port/model.ts";
+import type { Model, Prompt } from "../../models/port/model.ts";
 import { untrusted } from "../text/untrusted.ts";
+import type { StepOptions } from "./composite.ts";
 import type { Draft } from "./draft.ts";
+import type { Steps } from "./step.ts";
+
+/** What a model that has the last word on drafts is asked with. */
+export interface FromDrafts extends Pick<StepOptions, "streamed" | "roleOf"> {
+  /** The model that decides or writes. */
+  model: Model;
+  drafts: readonly Draft[];
+  /** Identifier of the generation, which determines the order of the drafts. */
+  generation: string;
+  steps: Steps;
+}
 
 /** Most characters of one draft in a prompt. A draft of `DRAFT_TOKENS` usually has about as many. */
 const MAX_LENGTH = 16_000;

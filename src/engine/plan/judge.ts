@@ -1,10 +1,9 @@
 import type { Model, ModelCall, Prompt } from "../../models/port/model.ts";
 import { ModelError } from "../../models/port/model-error.ts";
 import type { Comparison } from "./compare.ts";
-import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";
+import { type PieceGenerator, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
-import { withDrafts } from "./draft-prompt.ts";
-import type { Steps } from "./step.ts";
+import { type FromDrafts, withDrafts } from "./draft-prompt.ts";
 
 const JUDGE =
   "Above is the request. Below are drafts of an answer to it, from others, in random order. " +
@@ -17,19 +16,9 @@ export function judgePrompt(prompt: Prompt, drafts: readonly Draft[], generation
   return withDrafts(prompt, JUDGE, drafts, generation);
 }
 
-interface JudgeOptions {
-  /** The model that decides. */
-  model: Model;
-  drafts: readonly Draft[];
-  /** Identifier of the generation, which determines the order of the drafts. */
-  generation: string;
-  /** Whether the answer is streamed. Has no effect with `join`. */
-  streamed: boolean;
-  /** See `StepOptions.roleOf`. */
-  roleOf?: StepOptions["roleOf"];
-  /** Combines the judge's text with the drafts. Undefined: the judge's text is the answer. */
+interface JudgeOptions extends FromDrafts {
+  /** Combines the judge's whole text with the drafts. Undefined: the judge's text is the answer. */
   join: Comparison["join"] | undefined;
-  steps: Steps;
 }
 
 /**

@@ -3,10 +3,10 @@ import { complete, type Model, type ModelCall, type Piece, type Prompt } from ".
 import { traced } from "../../telemetry/tracing.ts";
 import { repairJson } from "../structured/repair.ts";
 import { untrusted } from "../text/untrusted.ts";
-import { type PieceGenerator, type StepOptions, withPrompt, withStep } from "./composite.ts";
+import { type PieceGenerator, withPrompt, withStep } from "./composite.ts";
 import type { Draft } from "./draft.ts";
-import { withDrafts } from "./draft-prompt.ts";
-import { type Steps, stepPiece } from "./step.ts";
+import { type FromDrafts, withDrafts } from "./draft-prompt.ts";
+import { stepPiece } from "./step.ts";
 
 const ANALYSE =
   "Above is a request. Do not answer it. Below are drafts of an answer to it, from others, in random order. " +
@@ -50,23 +50,13 @@ export function writePrompt(
   return withDrafts(prompt, WRITE, drafts, generation, notes);
 }
 
-interface SynthesisOptions {
-  /** The model that writes the answer. */
-  model: Model;
+interface SynthesisOptions extends FromDrafts {
   /** The model that compares the drafts. */
   analyst: Model;
   /** Timeout of the analysis, in milliseconds. */
   analysisMs: number;
-  drafts: readonly Draft[];
-  /** Identifier of the generation, which determines the order of the drafts. */
-  generation: string;
-  /** Whether the answer is streamed. */
-  streamed: boolean;
-  /** See `StepOptions.roleOf`. */
-  roleOf?: StepOptions["roleOf"];
   /** What decided the order of the models, as a clause for the trace. */
   reason?: string | undefined;
-  steps: Steps;
 }
 
 /**
