@@ -1,6 +1,6 @@
 import { peers } from "../src/engine/fuse/peers.ts";
 import { tally, voteWeight } from "../src/engine/fuse/vote.ts";
-import { voteArguments } from "../src/engine/plan/vote-arguments.ts";
+import { voteArguments } from "../src/engine/plan/compare-calls.ts";
 import { namesOf } from "../src/engine/tools/canonical.ts";
 import { strengthOf } from "../src/models/order.ts";
 import { mean, paired } from "./score.ts";

@@ -1,6 +1,6 @@
 import type { Tier } from "../../contract/terms.ts";
 import { strengthOf } from "../../models/order.ts";
-import { logOdds, support, type VoteConstants, voteWeight } from "./vote.ts";
+import { EPSILON, logOdds, support, type VoteConstants, voteWeight } from "./vote.ts";
 
 /** What is known of a model. */
 interface Rated {
@@ -18,8 +18,6 @@ const VOTER_GAP = 1.5;
 const DOMINANCE = 0.8;
 /** Strong models of unknown accuracy whose vote needs no fast ones. */
 const ENOUGH = 3;
-/** Tolerance for differences such as .72 − .64 in binary. */
-const EPSILON = 1e-9;
 
 /**
  * Selects the models that may vote: those within 1.5 of the best in log-odds of accuracy. Where an accuracy is unknown,

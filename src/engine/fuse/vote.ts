@@ -25,8 +25,8 @@ export const FURTHER = { maths: 0.7, others: 0.3 };
 const OFFSET = 0.8;
 /** Smallest weight of a vote. */
 const LEAST = 0.05;
-/** Relative tolerance for sums of weights such as .1 + .2. */
-const EPSILON = 1e-9;
+/** Tolerance for sums and differences of weights such as .1 + .2. */
+export const EPSILON = 1e-9;
 
 /** Constants of a vote. */
 export interface VoteConstants {

@@ -3,7 +3,7 @@ import type { WrittenCall } from "../../models/port/model.ts";
 import { closedAnswer } from "../fuse/closed-answer.ts";
 import { voteFields } from "../fuse/fields.ts";
 import { type Candidate, medoid } from "../fuse/medoid.ts";
-import { tally, type VoteConstants } from "../fuse/vote.ts";
+import { type Ballot, EPSILON, tally, type VoteConstants } from "../fuse/vote.ts";
 import { fieldAgreement } from "./agreement.ts";
 import type { Draft, DraftAnswer } from "./draft.ts";
 
@@ -40,13 +40,15 @@ export type Share = "majority" | "all";
 
 /** Fewest drafts that can agree. */
 const MIN_DRAFTS = 2;
-/** Tolerance for sums of weights. */
-const EPSILON = 1e-9;
 
 const weightOf = ({ member }: Draft): number => member.weight ?? 1;
 const sum = (drafts: readonly Draft[]): number => drafts.reduce((total, draft) => total + weightOf(draft), 0);
 const hasCanonical = ({ canonical }: Draft): boolean => canonical !== undefined;
 const isEnough = (share: Share, part: number): boolean => part > (share === "all" ? 1 - EPSILON : 0.5 + EPSILON);
+
+export function ballotOf(draft: Draft): Ballot {
+  return { answer: draft.canonical, weight: weightOf(draft) };
+}
 
 /**
  * Compares answers by a canonical form.
@@ -59,11 +61,7 @@ export function compareAnswers(
   constants: VoteConstants = {},
 ): Comparison {
   const count = (drafts: readonly Draft[], outstanding: readonly number[]) =>
-    tally(
-      drafts.map((draft) => ({ answer: draft.canonical, weight: weightOf(draft) })),
-      outstanding,
-      constants,
-    );
+    tally(drafts.map(ballotOf), outstanding, constants);
   return {
     canonicalise,
     settle(drafts, outstanding) {

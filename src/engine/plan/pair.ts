@@ -1,6 +1,7 @@
 import { callPrice, isOnline, type Ranked, strengthOf, varied } from "../../models/order.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
 import { isDominated } from "../fuse/peers.ts";
+import { EPSILON } from "../fuse/vote.ts";
 
 /** Two models that draft, or one that answers alone because that is better or cheaper. */
 export type Pair = { drafters: [Ranked, Ranked] } | { alone: Ranked; detail: string };
@@ -15,7 +16,6 @@ const DIFFER = 2 / 3;
  * weaker models seldom agree on a wrong answer (docs/decisions/fusion.md).
  */
 const LEAD = { maths: 0.8, others: 0.4 };
-const TOLERANCE = 1e-9;
 
 /**
  * Selects two fast models, of different vendors unless that costs accuracy. One model is asked alone if it dominates
@@ -47,7 +47,7 @@ export function choosePair(
     second !== undefined &&
     third !== undefined &&
     next &&
-    first + second + disagreement(one, two) * third > third + TOLERANCE;
+    first + second + disagreement(one, two) * third > third + EPSILON;
   if (isDearer) return { alone: next, detail: "one model answers, because two drafts and it would cost more" };
   return { drafters: [one, two] };
 }
@@ -55,7 +55,7 @@ export function choosePair(
 /** The members that are more accurate than all of `some`, best first. */
 export function above(some: readonly Ranked[], ranked: readonly Ranked[]): Ranked[] {
   const best = Math.max(...some.map(strengthOf));
-  return ranked.filter((member) => strengthOf(member) > best + TOLERANCE);
+  return ranked.filter((member) => strengthOf(member) > best + EPSILON);
 }
 
 /** Expected share of questions on which two models disagree. */
