@@ -2,11 +2,10 @@ import type { Signal } from "../concurrency/abort.ts";
 import { Failure } from "../contract/failure.ts";
 import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
-import { rank, tierFirst } from "../models/order.ts";
+import { rank } from "../models/order.ts";
 import type { End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import { abilityOf } from "./difficulty/difficulty.ts";
-import { withStep } from "./plan/composite.ts";
-import { inTurn } from "./plan/crew.ts";
+import { tierInTurn } from "./plan/crew.ts";
 import { repairSteps, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
@@ -39,19 +38,14 @@ export async function* strictAnswer(
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
   const { members: ranked } = rank(engine.models.members, abilityOf(question.kind), engine.knowledge?.());
-  const single = (kind: string, tier: Tier) =>
-    withStep(inTurn(tierFirst(ranked, tier)), { kind, role: tier, streamed: false }, steps);
-  const read = (text: string) => {
-    const checked = check(text, validate);
-    return checked.ok ? checked.text : undefined;
-  };
+  const read = (text: string) => validObject(text, validate);
   let reask: Prompt | undefined;
 
   for (const attempt of [
     () => ({ model: planOf(engine, { ...question, streamed: false }, steps, read), prompt }),
     // Without errors to show, as after a result that was too long, a retry would end the same way.
-    () => reask && { model: single("reask", tier), prompt: reask },
-    () => ({ model: single("escalate", other), prompt }),
+    () => reask && { model: tierInTurn("reask", tier, ranked, steps), prompt: reask },
+    () => ({ model: tierInTurn("escalate", other, ranked, steps), prompt }),
   ]) {
     const next = attempt();
     if (!next) continue;
@@ -112,6 +106,12 @@ async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEve
 }
 
 type Checked = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: readonly string[] };
+
+/** The object in an answer, as JSON text, if it is valid. */
+export function validObject(answer: string, validate: Validator): string | undefined {
+  const checked = check(answer, validate);
+  return checked.ok ? checked.text : undefined;
+}
 
 function check(answer: string, validate: Validator): Checked {
   const text = repairJson(answer);

@@ -3,11 +3,10 @@ import { Failure } from "../contract/failure.ts";
 import { randomHex } from "../contract/random-hex.ts";
 import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
-import { rank, tierFirst } from "../models/order.ts";
+import { rank } from "../models/order.ts";
 import type { End, Model, Piece, Pieces, Tools, WrittenCall } from "../models/port/model.ts";
 import { abilityOf } from "./difficulty/difficulty.ts";
-import { withStep } from "./plan/composite.ts";
-import { inTurn } from "./plan/crew.ts";
+import { tierInTurn } from "./plan/crew.ts";
 import { repairSteps, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
@@ -21,8 +20,8 @@ import {
   planOf,
   type Question,
 } from "./question.ts";
-import { strictAnswer } from "./strict.ts";
-import { extractObject, repairJson } from "./structured/repair.ts";
+import { strictAnswer, validObject } from "./strict.ts";
+import { extractObject } from "./structured/repair.ts";
 import { TextAnswer } from "./text-answer.ts";
 import { type CheckedCalls, checkCalls } from "./tools/check-calls.ts";
 import { tokensOfCalls } from "./tools/tokens.ts";
@@ -63,7 +62,8 @@ export async function* toolAnswer(
   if (calls.length === 0) {
     if (question.shape !== "json_schema") return yield last.finish;
     // Only a valid object is an answer, so the text is kept until it is checked.
-    const valid = checkedObject(engine, question, last);
+    const isWhole = last.finish.reason === "stop";
+    const valid = isWhole ? validObject(last.text, engine.validators.get(question.schema ?? "")) : undefined;
     if (!valid) return yield* strictAnswer(engine, { ...question, tools: { ...tools, choice: "none" } }, signal, steps);
     yield { type: "text", text: valid };
     return yield { ...last.finish, reason: "stop", structured: valid };
@@ -146,19 +146,7 @@ function check({ calls, isOver, isCut }: Attempt, tools: Tools, { validators }: 
 function retry(engine: Engine, { level, kind }: Question, steps: Steps): Model {
   const tier: Tier = level === "low" ? "fast" : "strong";
   const { members } = rank(enabledMembers(engine), abilityOf(kind), engine.knowledge?.());
-  return withStep(inTurn(tierFirst(members, tier)), { kind: "reask", role: tier, streamed: false }, steps);
-}
-
-/** The object of an answer without calls, if it is valid. */
-function checkedObject(
-  { validators }: Engine,
-  { schema = "" }: Question,
-  { text, finish }: Attempt,
-): string | undefined {
-  const repaired = finish.reason === "stop" ? repairJson(text) : undefined;
-  if (repaired === undefined) return undefined;
-  const result = validators.get(schema)(repaired);
-  return result.ok ? result.text : undefined;
+  return tierInTurn("reask", tier, members, steps);
 }
 
 function demanded({ choice }: Tools): Tools["choice"] {

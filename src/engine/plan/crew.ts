@@ -1,13 +1,15 @@
 import type { Level, Tier } from "../../contract/terms.ts";
 import type { Member } from "../../models/catalogue.ts";
 import { failover } from "../../models/failover.ts";
-import { isOnline, type Ranked, strengthOf, varied } from "../../models/order.ts";
+import { isOnline, type Ranked, strengthOf, tierFirst, varied } from "../../models/order.ts";
 import type { Model } from "../../models/port/model.ts";
 import type { Kind } from "../difficulty/difficulty.ts";
 import { peers } from "../fuse/peers.ts";
 import { FURTHER, type VoteConstants, voteWeight } from "../fuse/vote.ts";
+import { withStep } from "./composite.ts";
 import { depthOf } from "./depth.ts";
 import type { PanelMember } from "./draft.ts";
+import type { Steps } from "./step.ts";
 
 /** Most members of a vote, and most drafts for a synthesis. */
 const MAX = { voters: 5, drafts: 3 };
@@ -80,6 +82,11 @@ export function asPanelMember(member: Ranked, level: Level): PanelMember {
 /** Gives the tier of a member by its catalogue name. */
 export function roleIn(members: readonly Ranked[]): (model: string) => Tier | undefined {
   return (model) => members.find(({ name }) => name === model)?.tier;
+}
+
+/** Asks the members of a tier in turn, then the others, for a whole completion, in a step of that kind. */
+export function tierInTurn(kind: string, tier: Tier, members: readonly Ranked[], steps: Steps): Model {
+  return withStep(inTurn(tierFirst(members, tier)), { kind, role: tier, streamed: false }, steps);
 }
 
 /** Asks the members in turn. */
