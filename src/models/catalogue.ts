@@ -8,7 +8,7 @@ import { callRecord } from "./cost.ts";
 import { type FailureReport, Failures, type FailureTurn } from "./failures.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { createHttpClient, type HttpClient } from "./http.ts";
-import { createLatency, type Latency } from "./latency.ts";
+import { Latency } from "./latency.ts";
 import type { CallFailure, ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
@@ -47,7 +47,7 @@ export interface Member {
   /** Size of the context window in tokens. */
   contextTokens?: number;
   /** Its time to first text. Absent: it is never hedged. */
-  latency?: Latency;
+  latency?: Pick<Latency, "hedgeAfterMs" | "maySpend">;
 }
 
 /** What the calls of one model need from all models. */
@@ -125,7 +125,7 @@ export function createCatalogue(
   const served = new Served(entries, on.onVersion);
   const failures = new Failures(on.onFailure, on.onTurn);
   const all = entries.map((entry): Member => {
-    const latency = createLatency();
+    const latency = new Latency();
     const onEnd = (end: CallEnd) =>
       errors.guard("model_call", () => {
         recordLatency(latency, end);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createLatency } from "../../src/models/latency.ts";
+import { Latency } from "../../src/models/latency.ts";
 
 test("counts a call as late after the 95th percentile of the last 100, once 20 are known", () => {
-  const latency = createLatency();
+  const latency = new Latency();
   for (let i = 1; i <= 19; i++) latency.record(1_000 * i);
   assert.equal(latency.hedgeAfterMs(), undefined);
   latency.record(20_000);
@@ -13,13 +13,13 @@ test("counts a call as late after the 95th percentile of the last 100, once 20 a
 });
 
 test("does not hedge a fast model before 500 ms", () => {
-  const latency = createLatency();
+  const latency = new Latency();
   for (let i = 0; i < 20; i++) latency.record(3);
   assert.equal(latency.hedgeAfterMs(), 500);
 });
 
 test("counts an abandoned call only if it took longer than usual", () => {
-  const latency = createLatency();
+  const latency = new Latency();
   latency.recordAtLeast(9_000);
   for (let i = 0; i < 20; i++) latency.record(1_000);
   for (let i = 0; i < 20; i++) latency.recordAtLeast(10);
@@ -29,7 +29,7 @@ test("counts an abandoned call only if it took longer than usual", () => {
 });
 
 test("allows one hedge in 20 calls", () => {
-  const latency = createLatency();
+  const latency = new Latency();
   for (let i = 0; i < 20; i++) latency.record(1_000);
   let hedges = 0;
   for (let i = 0; i < 1_000; i++) {
@@ -43,7 +43,7 @@ test("allows one hedge in 20 calls", () => {
 });
 
 test("gives the median and the 95th percentile of the last 100 calls", () => {
-  const latency = createLatency();
+  const latency = new Latency();
   assert.equal(latency.quantiles(), undefined);
   latency.record(7);
   assert.deepEqual(latency.quantiles(), { p50: 7, p95: 7 });

@@ -98,7 +98,7 @@ export function hedged(model: Model, order: readonly Ranked[], steps: Steps): Mo
     first: model,
     second: () => failover(seconds.map(({ model }) => model)),
     afterMs,
-    mayHedge: latency.maySpend,
+    mayHedge: () => latency.maySpend(),
     role: seconds[0]?.tier ?? "strong",
     steps,
   });
