@@ -1,5 +1,5 @@
 import { Breaker } from "../concurrency/breaker.ts";
-import type { Accuracies, Tier } from "../contract/terms.ts";
+import type { Accuracies } from "../contract/terms.ts";
 import type { OwnNames } from "../names/own-names.ts";
 import { lookupWith } from "../names/resolve.ts";
 import { createInternalErrors, type InternalErrors } from "../telemetry/internal-errors.ts";
@@ -9,43 +9,32 @@ import { type FailureReport, Failures, type FailureTurn } from "./failures.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { createHttpClient, type HttpClient } from "./http.ts";
 import { Latency } from "./latency.ts";
-import type { CallFailure, ModelEntry, ModelState, ModelTimeouts } from "./port/entry.ts";
+import type { CallFailure, ModelEntry, ModelState, ModelTimeouts, ServedVersion } from "./port/entry.ts";
 import type { CallRecord, Model } from "./port/model.ts";
 import type { CallRefusal } from "./port/model-error.ts";
 import { probeAll } from "./probe.ts";
 import { publishedOf } from "./published.ts";
 import { type ResilientOptions, resilient } from "./resilient.ts";
-import { Served, type ServedVersion } from "./served.ts";
+import { Served } from "./served.ts";
 import { type Tested, testCall } from "./test-call.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
 import { baseAddress, createVendorModel } from "./vendor.ts";
 
-/** One model of the catalogue. */
-export interface Member {
-  /** Name in the catalogue. */
-  name: string;
+/** One model of the catalogue: what its entry says of it, and how to ask it. */
+export interface Member extends Pick<ModelEntry, "name" | "tier" | "accuracy" | "thinks" | "images" | "contextTokens"> {
   /**
    * Maker of the model. A server with OpenAI's format may host models of many makers, so each of its models counts as
    * its own.
    */
   vendor: string;
-  tier: Tier;
   model: Model;
   /** Identifies what its entry asks; see `fingerprintOf`. */
   fingerprint: string;
-  /** Share of questions that it answers correctly, from 0 to 1, for all abilities or by ability. */
-  accuracy?: number | Accuracies;
   /** Published shares of right answers of exactly this model. */
   published?: Accuracies;
   /** USD per million tokens. */
   price?: { input: number; output: number };
-  /** Whether it thinks at length before it answers. */
-  thinks?: boolean;
-  /** Whether it accepts images. */
-  images: boolean;
-  /** Size of the context window in tokens. */
-  contextTokens?: number;
   /** Its time to first text. Absent: it is never hedged. */
   latency?: Pick<Latency, "hedgeAfterMs" | "maySpend">;
 }

@@ -1,13 +1,6 @@
 import { fingerprintOf, versionFingerprint } from "./fingerprint.ts";
-import type { ModelEntry } from "./port/entry.ts";
+import type { ModelEntry, ServedVersion } from "./port/entry.ts";
 import { isVersionOf } from "./port/version.ts";
-
-/** The version that answered last, as the vendor names it. */
-export interface ServedVersion {
-  readonly version: string;
-  /** Whether it is what the catalogue expects. */
-  readonly isExpected: boolean;
-}
 
 /** Most versions of a model that are told apart, because each is a label of a metric and has sums of its own. */
 const MAX_VERSIONS = 8;

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createCatalogue } from "../../src/models/catalogue.ts";
+import type { ServedVersion } from "../../src/models/port/entry.ts";
 import type { CallRecord } from "../../src/models/port/model.ts";
 import { complete } from "../../src/models/port/model.ts";
-import { Served, type ServedVersion } from "../../src/models/served.ts";
+import { Served } from "../../src/models/served.ts";
 import { startVendor, type VendorKind } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
 

@@ -66,6 +66,13 @@ export interface CallFailure {
   readonly action?: string;
 }
 
+/** The version of a model that answered last, as the vendor names it. */
+export interface ServedVersion {
+  readonly version: string;
+  /** Whether it is what the catalogue expects. */
+  readonly isExpected: boolean;
+}
+
 /** State of a model of the catalogue, as this process knows it. */
 export interface ModelState {
   /** Name in the catalogue. */
@@ -86,6 +93,6 @@ export interface ModelState {
   firstTextMs?: { p50: number; p95: number } | undefined;
   /** Why the last call failed. Undefined if it succeeded. */
   failure?: CallFailure | undefined;
-  /** What answered last, as the vendor names it. Undefined before the first answer, or if the vendor names none. */
-  served?: { readonly version: string; readonly isExpected: boolean } | undefined;
+  /** Undefined before the first answer, or if the vendor names no version. */
+  served?: ServedVersion | undefined;
 }
