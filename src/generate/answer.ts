@@ -5,7 +5,7 @@ import type { Parts } from "../concurrency/parts.ts";
 import { answer, type Engine, type EngineEvent, type Question } from "../engine/answer.ts";
 import { searchWeb } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
-import type { Message, Tools } from "../models/port/model.ts";
+import { CACHED_FROM, lengthOfMessage, type Tools } from "../models/port/model.ts";
 import { stepMessage } from "../runs/trace-message.ts";
 import type { Search } from "../search/search.ts";
 import { tracedParts } from "../telemetry/tracing.ts";
@@ -98,9 +98,6 @@ function callerEvent(progress: Progress, event: EngineEvent): GenerateEvent | un
   return undefined;
 }
 
-/** Characters of a prefix from which vendors cache it: about 1,024 tokens. */
-const CACHED_FROM = 4_096;
-
 /**
  * The same key for requests of a workspace that share their tools, their instructions and the beginning of the
  * conversation, in this order, which is that of vendors' caches. `tool_choice` comes after all of them, so the steps of
@@ -112,13 +109,8 @@ function cacheKey(
   { list: tools = [] }: Partial<Tools> = {},
 ): { cacheKey?: string } {
   const head = [...tools.flatMap(({ name, description, parameters }) => [name, description, parameters]), ...system];
-  const length = messages.reduce((sum, message) => sum + lengthOf(message), head.join("").length);
+  const length = messages.reduce((sum, message) => sum + lengthOfMessage(message), head.join("").length);
   if (length < CACHED_FROM) return {};
   const prefix = [workspaceId, ...head, messages[0]?.text.slice(0, CACHED_FROM) ?? ""].join("\n");
   return { cacheKey: hash("sha256", prefix, "hex").slice(0, 32) };
-}
-
-function lengthOf({ text, calls = [], results = [] }: Message): number {
-  const called = calls.reduce((sum, { arguments: given }) => sum + given.length, text.length);
-  return results.reduce((sum, result) => sum + result.text.length, called);
 }

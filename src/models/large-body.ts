@@ -7,7 +7,7 @@ const LARGE = 64 * 1024;
 
 /**
  * Size of a mark, in bytes: 6,144 characters of base64. Like the part itself, a mark is longer than any length with
- * which a wire format compares a text (`CACHED_FROM` in wire/anthropic.ts).
+ * which a wire format compares a text (`CACHED_FROM`).
  */
 const MARK = 4_608;
 

@@ -54,6 +54,15 @@ export interface Message {
   readonly results?: readonly ToolResult[];
 }
 
+/** Characters of a prefix from which vendors cache it: about 1,024 tokens. */
+export const CACHED_FROM = 4_096;
+
+/** Characters of a message that count for `CACHED_FROM`. */
+export function lengthOfMessage({ text, calls = [], results = [] }: Message): number {
+  const called = calls.reduce((sum, { arguments: given }) => sum + given.length, text.length);
+  return results.reduce((sum, result) => sum + result.text.length, called);
+}
+
 /** What a model is asked. */
 export interface Prompt {
   /** Instructions; empty for none. */

@@ -136,7 +136,6 @@ function readUsage(usage: JsonObject, into: Collector): void {
   const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
   const sum = tokenCount(input) + tokenCount(read) + tokenCount(written);
   const thinking = object(usage.output_tokens_details).thinking_tokens;
-  if (Number(thinking) > 0) into.thinks = true;
   if (Object.keys(usage).length === 0) return;
   // `message_delta` may repeat the input, leave out the cached part of it, or be the first to name it.
   const isNews = sum > (into.usage?.inputTokens ?? 0);

@@ -1,5 +1,5 @@
 import { type JsonNode, member } from "../../contract/json.ts";
-import type { Message, Reasoning } from "../port/model.ts";
+import { CACHED_FROM, lengthOfMessage, type Message, type Reasoning } from "../port/model.ts";
 import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import { ANSWER_TOOL, readError, readEvent, readWhole } from "./anthropic-reply.ts";
 import { sentTool } from "./anthropic-schema.ts";
@@ -18,8 +18,6 @@ import {
 const BUDGETS: Readonly<Record<Reasoning, number>> = { none: 0, low: 2_048, medium: 8_192, high: 16_384 };
 /** Smallest budget that the API accepts. */
 const MIN_BUDGET = 1_024;
-/** Characters from which a prefix is marked for the cache: about 1,024 tokens, the smallest prefix that is cached. */
-const CACHED_FROM = 4_096;
 
 /** Anthropic's messages. docs/reference/wire-formats.md lists every field and event that is read. */
 export const anthropic: WireFormat = {
@@ -158,18 +156,13 @@ function messages(call: WireCall, forms: Forms): string[] {
   const { system, messages } = call.prompt;
   const last = messages.length - (messages.at(-1)?.results ? 1 : 2);
   const before = messages.slice(0, last + 1);
-  const length = before.reduce((sum, message) => sum + lengthOf(message), system.length + toolsLength(call));
+  const length = before.reduce((sum, message) => sum + lengthOfMessage(message), system.length + toolsLength(call));
   const marked = isMarking(call, forms) && length >= CACHED_FROM ? last : -1;
   return messages.map((message, at) => {
     const { role, calls, results } = message;
     if (calls || results) return `{"role":"${role}","content":[${toolBlocks(message, at === marked).join(",")}]}`;
     return JSON.stringify({ role, content: content(message, at === marked) });
   });
-}
-
-function lengthOf({ text, calls = [], results = [] }: Message): number {
-  const called = calls.reduce((sum, { arguments: given }) => sum + given.length, text.length);
-  return results.reduce((sum, result) => sum + result.text.length, called);
 }
 
 /** The blocks of a message with calls or results. Arguments are inserted as they are written. */

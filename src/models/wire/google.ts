@@ -213,7 +213,6 @@ function readEnd({ finishReason: reason }: JsonObject, into: Collector): void {
 function readUsage(usage: JsonObject, into: Collector): void {
   if (Object.keys(usage).length === 0) return;
   const { candidatesTokenCount: written, thoughtsTokenCount: thoughts } = usage;
-  if (Number(thoughts) > 0) into.thinks = true;
   const output = tokenCount(written) + tokenCount(thoughts);
   into.report({
     inputTokens: usage.promptTokenCount,

@@ -112,7 +112,6 @@ function readUsage(usage: JsonObject, into: Collector): void {
       object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
     thinkingTokens: thinking,
   });
-  if (Number(thinking) > 0) into.thinks = true;
 }
 
 /** @throws ModelError if a response with status 200 is an error */
