@@ -1,3 +1,5 @@
+import { logOdds } from "../models/order.ts";
+
 /** How two models fared against each other in graded disagreements. Only sums. */
 export interface PairCount {
   /** Names in the catalogue. */
@@ -34,7 +36,7 @@ const ROUNDS = 60;
  */
 export function fitAccuracies(priors: readonly Prior[], pairs: readonly PairCount[]): Map<string, number> {
   const wins = winsOf(priors, pairs);
-  const prior = priors.map(({ accuracy }) => logit(accuracy));
+  const prior = priors.map(({ accuracy }) => logOdds(accuracy));
   const fitted = bradleyTerry(prior, wins);
   return new Map(
     guarded(fitted, wins, prior).flatMap(({ members, ability }) =>
@@ -118,9 +120,4 @@ function z(one: Block, other: Block, wins: readonly number[][]): number {
     from.members.reduce((sum, a) => sum + to.members.reduce((all, b) => all + (wins[a]?.[b] ?? 0), 0), 0);
   const [won, lost] = [count(one, other), count(other, one)];
   return won + lost === 0 ? 0 : (won - lost) / Math.sqrt(won + lost);
-}
-
-function logit(accuracy: number): number {
-  const p = Math.min(0.99, Math.max(0.01, accuracy));
-  return Math.log(p / (1 - p));
 }

@@ -5,17 +5,13 @@ import type { Member } from "../models/catalogue.ts";
 import { isOnline, type Knowledge, type Learned, rank, strengthOf } from "../models/order.ts";
 import type { Pool } from "../store/pool.ts";
 import type { InternalErrors } from "../telemetry/internal-errors.ts";
-import { fitAccuracies, type PairCount } from "./fit.ts";
+import { fitAccuracies, type PairCount, type Prior } from "./fit.ts";
 
 /** Sums of one pair of models and ability, of the versions that their vendors serve now. */
-export interface Duel {
-  one: string;
+export interface Duel extends PairCount {
   oneFingerprint: string;
-  other: string;
   otherFingerprint: string;
   ability: string;
-  wins: number;
-  losses: number;
 }
 
 /** Fewest graded disagreements of an ability from which something is learned. */
@@ -125,7 +121,7 @@ export function learn(members: readonly Member[], duels: readonly Duel[], abilit
 }
 
 /** The models with the accuracy by which they would be ordered if nothing were learned, best first. */
-export function priorsOf(members: readonly Member[], ability: Ability): { name: string; accuracy: number }[] {
+export function priorsOf(members: readonly Member[], ability: Ability): Prior[] {
   return rank(members.filter(isOnline), ability).members.map((member) => ({
     name: member.name,
     accuracy: strengthOf(member),

@@ -131,27 +131,24 @@ export function startReferee(pool: Pool, { config, members, post, errors, random
 }
 
 /** @returns `usd` undefined if it is not known what the call cost; then the reservation stays */
-async function ask({ model }: Member, { prompt }: Task, signal: AbortSignal): Promise<{ text?: string; usd?: number }> {
+async function ask(
+  { model }: Member,
+  { prompt }: Task,
+  signal: AbortSignal,
+): Promise<{ text?: string; usd: number | undefined }> {
   let usd: number | undefined;
   const onUsed = (used: { usd: number | undefined }) => {
     usd = (usd ?? 0) + (used.usd ?? 0);
   };
-  const endsAt = performance.now() + TIME_MS;
-  const call = {
-    prompt,
-    signal,
-    endsAt,
-    streamed: false,
-    maxTokens: OUTPUT.verdict,
-    reasoning: "low",
-    onUsed,
-  } as const;
   try {
-    const { text } = await complete(model, { ...call, defaultTemperature: 0 });
-    return { text, ...(usd === undefined ? {} : { usd }) };
+    const { text } = await complete(model, {
+      ...{ prompt, signal, endsAt: performance.now() + TIME_MS, streamed: false, onUsed },
+      ...{ maxTokens: OUTPUT.verdict, reasoning: "low", defaultTemperature: 0 },
+    });
+    return { text, usd };
   } catch {
     // A vendor that fails is counted where it is called.
-    return usd === undefined || signal.aborted ? {} : { usd };
+    return { usd: signal.aborted ? undefined : usd };
   }
 }
 

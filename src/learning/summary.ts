@@ -1,5 +1,6 @@
 import type { Ability } from "../contract/terms.ts";
 import type { Member } from "../models/catalogue.ts";
+import { logOdds } from "../models/order.ts";
 import type { PairCount } from "./fit.ts";
 import { currentPairs, type Duel, LEAST, learn, priorsOf } from "./knowledge.ts";
 
@@ -47,7 +48,7 @@ export function summarise(
     return {
       name,
       accuracy,
-      interval: [logistic(logit(accuracy) - width), logistic(logit(accuracy) + width)],
+      interval: [logistic(logOdds(accuracy) - width), logistic(logOdds(accuracy) + width)],
       wins: own.reduce((sum, { wins }) => sum + wins, 0),
       losses: own.reduce((sum, { losses }) => sum + losses, 0),
       isHeld: learned.size > 0 && rows.some((of) => of.prior !== prior && Math.abs(of.accuracy - accuracy) < SAME),
@@ -63,13 +64,8 @@ function ownSide(name: string, { one, other, wins, losses }: PairCount) {
 
 /** Variance of one graded disagreement: what it tells about the log-odds of a model. */
 function spread(accuracy: number, other: number): number {
-  const p = logistic(logit(accuracy) - logit(other));
+  const p = logistic(logOdds(accuracy) - logOdds(other));
   return p * (1 - p);
-}
-
-function logit(accuracy: number): number {
-  const p = Math.min(0.99, Math.max(0.01, accuracy));
-  return Math.log(p / (1 - p));
 }
 
 function logistic(x: number): number {

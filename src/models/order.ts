@@ -37,6 +37,12 @@ export function strengthOf({ tier, accuracy }: { tier: Tier; accuracy?: number |
   return accuracy ?? ASSUMED[tier];
 }
 
+/** Natural logarithm of p / (1 − p), for accuracies from .01 to .99. */
+export function logOdds(accuracy: number): number {
+  const p = Math.min(0.99, Math.max(0.01, accuracy));
+  return Math.log(p / (1 - p));
+}
+
 /** Expected price of a call in USD; undefined if the catalogue has no price. */
 export function callPrice({ price }: Pick<Member, "price">, inputTokens = USUAL.input): number | undefined {
   return price && (inputTokens * price.input + USUAL.output * price.output) / 1e6;

@@ -1,6 +1,6 @@
 import type { Tier } from "../../contract/terms.ts";
-import { strengthOf } from "../../models/order.ts";
-import { EPSILON, logOdds, support, type VoteConstants, voteWeight } from "./vote.ts";
+import { logOdds, strengthOf } from "../../models/order.ts";
+import { EPSILON, support, type VoteConstants, voteWeight } from "./vote.ts";
 
 /** What is known of a model. */
 interface Rated {

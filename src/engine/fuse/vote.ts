@@ -1,3 +1,5 @@
+import { logOdds } from "../../models/order.ts";
+
 /** The vote of one candidate. */
 export interface Ballot {
   /** Canonical form of the answer; undefined: the candidate abstains. */
@@ -39,12 +41,6 @@ export interface VoteConstants {
 /** Weight of a model's vote for its share of right answers, 0 to 1. */
 export function voteWeight(accuracy: number, { offset = OFFSET }: VoteConstants = {}): number {
   return Math.max(LEAST, logOdds(accuracy) + offset);
-}
-
-/** Natural logarithm of p / (1 − p), for accuracies from .01 to .99. */
-export function logOdds(accuracy: number): number {
-  const p = Math.min(0.99, Math.max(0.01, accuracy));
-  return Math.log(p / (1 - p));
 }
 
 /** Evidence for an answer: the heaviest of its ballots, and a share of the others. 0 without ballots. */
