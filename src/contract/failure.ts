@@ -243,6 +243,11 @@ export function invalid(field: string, message: string): Failure {
   return new Failure("invalid_request", { field, message });
 }
 
+/** As `invalid`, with a message that begins with the field. @param problem what is wrong with it, and the solution */
+export function invalidField(field: string, problem: string): Failure {
+  return invalid(field, `${field} ${problem}`);
+}
+
 /** Returns a Failure as it is, and wraps any other error as `internal`, with the error as the cause for the log. */
 export function toFailure(error: unknown): Failure {
   return error instanceof Failure ? error : new Failure("internal", { cause: error });

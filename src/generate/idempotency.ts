@@ -1,7 +1,7 @@
 import { hash, hkdfSync } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type GenerateResponse, GenerateResponseSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { invalid } from "../contract/failure.ts";
+import { invalidField } from "../contract/failure.ts";
 import { seal, unseal } from "../contract/seal.ts";
 import type { RequestContext } from "./request-context.ts";
 
@@ -32,10 +32,7 @@ export function readIdempotencyKey(digest: string | undefined, context: RequestC
   const { idempotencyKey: key } = context;
   if (key === undefined || digest === undefined) return undefined;
   if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
-    throw invalid(
-      "Idempotency-Key",
-      `Idempotency-Key must be 1 to ${MAX_KEY} visible ASCII characters, such as a UUID.`,
-    );
+    throw invalidField("Idempotency-Key", `must be 1 to ${MAX_KEY} visible ASCII characters, such as a UUID.`);
   }
   const { workspaceId } = context.caller;
   const { user, tags } = context.subjects;

@@ -1,6 +1,6 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
 import type { Signal } from "../concurrency/abort.ts";
-import { invalid } from "../contract/failure.ts";
+import { invalidField } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
@@ -71,11 +71,8 @@ async function readFiles(
   for (const [i, { mediaType, data }] of attachments.entries()) {
     if (isImage(mediaType)) imageBytes += data.length;
     if (imageBytes > MAX_IMAGES) {
-      const field = `attachments[${i}].data`;
-      throw invalid(
-        field,
-        `${field} brings the images to more than 15 MB in total, which models do not accept. Scale them down.`,
-      );
+      const problem = "brings the images to more than 15 MB in total, which models do not accept. Scale them down.";
+      throw invalidField(`attachments[${i}].data`, problem);
     }
   }
   const image = attachments.findIndex(({ mediaType }) => isImage(mediaType));
@@ -83,8 +80,8 @@ async function readFiles(
   if (capable.length === 0) {
     if (image < 0) throw allDisabled("No model");
     if (models.all.some(({ images }) => images)) throw allDisabled("No model that sees images");
-    const field = `attachments[${image}].media_type`;
-    throw invalid(field, `${field} is an image, and no model of this service sees images. Send its text instead.`);
+    const problem = "is an image, and no model of this service sees images. Send its text instead.";
+    throw invalidField(`attachments[${image}].media_type`, problem);
   }
   const context = Math.max(...capable.map(({ contextTokens = USUAL_CONTEXT }) => contextTokens));
   const budget = Math.max(0, Math.floor(context * ROOM) - inputTokens - MARK * attachments.length);

@@ -7,7 +7,7 @@ import {
   OutputShapeSchema,
   Role,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { Failure, invalid } from "../contract/failure.ts";
+import { Failure, invalid, invalidField } from "../contract/failure.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { MEDIA_TYPES } from "../contract/media-types.ts";
 import { checkTags, checkUser, type Tags } from "../contract/subjects.ts";
@@ -122,35 +122,32 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
   checkLength("prompt", request.prompt, MAX_PROMPT);
   checkMessages(request, isForeign);
   if (attachments.length > MAX_ATTACHMENTS) {
-    throw invalid("attachments", `attachments may have ${MAX_ATTACHMENTS} files at most. Send fewer.`);
+    throw invalidField("attachments", `may have ${MAX_ATTACHMENTS} files at most. Send fewer.`);
   }
   for (const [i, file] of attachments.entries()) {
     checkLength(`attachments[${i}].name`, file.name, MAX_NAME);
     if (!MEDIA_TYPES.has(essence(file.mediaType))) {
-      throw invalid(
-        `attachments[${i}].media_type`,
-        `attachments[${i}].media_type must be one of ${[...MEDIA_TYPES].join(", ")}. Convert the file.`,
-      );
+      const types = [...MEDIA_TYPES].join(", ");
+      throw invalidField(`attachments[${i}].media_type`, `must be one of ${types}. Convert the file.`);
     }
-    if (file.data.length === 0) throw invalid(`attachments[${i}].data`, `attachments[${i}].data must not be empty.`);
+    if (file.data.length === 0) throw invalidField(`attachments[${i}].data`, "must not be empty.");
     const { role } = messages[file.message ?? -1] ?? {};
     if (file.message !== undefined && role !== Role.USER && role !== Role.TOOL) {
-      const field = `attachments[${i}].message`;
-      throw invalid(field, `${field} must be the index of a message with the role "user" or "tool". Or leave it out.`);
+      const problem = 'must be the index of a message with the role "user" or "tool". Or leave it out.';
+      throw invalidField(`attachments[${i}].message`, problem);
     }
   }
   readEnum("effort", EffortSchema, request.effort);
   readEnum("output_shape", OutputShapeSchema, request.outputShape);
   if (temperature !== undefined && !(temperature >= 0 && temperature <= 2)) {
-    throw invalid("temperature", "temperature must be a number from 0.0 to 2.0.");
+    throw invalidField("temperature", "must be a number from 0.0 to 2.0.");
   }
   if (maxTokens !== undefined && !(maxTokens >= 1 && maxTokens <= MAX_OUTPUT_TOKENS)) {
-    throw invalid("max_tokens", `max_tokens must be a whole number from 1 to ${MAX_OUTPUT_TOKENS}.`);
+    throw invalidField("max_tokens", `must be a whole number from 1 to ${MAX_OUTPUT_TOKENS}.`);
   }
-  if (stopSequences.length > MAX_STOPS)
-    throw invalid("stop_sequences", `stop_sequences may have ${MAX_STOPS} strings at most.`);
+  if (stopSequences.length > MAX_STOPS) throw invalidField("stop_sequences", `may have ${MAX_STOPS} strings at most.`);
   for (const [i, stop] of stopSequences.entries()) {
-    if (stop === "") throw invalid(`stop_sequences[${i}]`, `stop_sequences[${i}] must not be empty.`);
+    if (stop === "") throw invalidField(`stop_sequences[${i}]`, "must not be empty.");
   }
   if (user !== "") checkUser("user", user);
   checkTags("tags", tags);
@@ -158,10 +155,10 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
 
 function checkMessages({ messages, attachments }: GenerateRequest, isForeign: boolean): void {
   if (messages.length > MAX_MESSAGES && !isForeign)
-    throw invalid("messages", `messages may have ${MAX_MESSAGES} items at most. Send fewer.`);
+    throw invalidField("messages", `may have ${MAX_MESSAGES} items at most. Send fewer.`);
   for (const [i, { role }] of messages.entries()) {
     if (!ROLES.has(role)) {
-      throw invalid(`messages[${i}].role`, `messages[${i}].role must be "system", "user", "assistant" or "tool".`);
+      throw invalidField(`messages[${i}].role`, 'must be "system", "user", "assistant" or "tool".');
     }
   }
   // In other APIs, an image is content.
@@ -180,24 +177,21 @@ function checkCombination(request: GenerateRequest, streamed: boolean): Shape {
   if (schemaOf(request) !== undefined) {
     if (streamed) throw new Failure("structured_output_streaming_not_supported", { field: "response_format" });
     const conflict = (field: string, rule: string) =>
-      invalid(field, `${field} ${rule} beside a JSON Schema response_format. Leave it out.`);
+      invalidField(field, `${rule} beside a JSON Schema response_format. Leave it out.`);
     if (!isText) throw conflict("output_shape", 'must be "auto"');
     if (request.stopSequences.length > 0) throw conflict("stop_sequences", "is not possible");
     if (request.continueLastMessage) throw conflict("continue", "is not possible");
     return "json_schema";
   }
   if (responseFormat && responseFormat.format.case === undefined) {
-    throw invalid("response_format", "response_format must contain text or json_schema.");
+    throw invalidField("response_format", "must contain text or json_schema.");
   }
   if (request.continueLastMessage && request.messages.at(-1)?.role !== Role.ASSISTANT) {
-    throw invalid("continue", 'continue needs messages whose last one has the role "assistant".');
+    throw invalidField("continue", 'needs messages whose last one has the role "assistant".');
   }
   if (isText || outputShape === OutputShape.TEXT) return "text";
   if (responseFormat) {
-    throw invalid(
-      "output_shape",
-      'output_shape asks for JSON, but response_format is {"type":"text"}. Leave one of them out.',
-    );
+    throw invalidField("output_shape", 'asks for JSON, but response_format is {"type":"text"}. Leave one of them out.');
   }
   return "extract";
 }
@@ -241,5 +235,5 @@ function checkLength(field: string, text: string, max: number): void {
   let count = 0;
   for (const _ of text)
     if (++count > max)
-      throw invalid(field, `${field} may have ${max.toLocaleString("en")} characters at most. Shorten it.`);
+      throw invalidField(field, `may have ${max.toLocaleString("en")} characters at most. Shorten it.`);
 }

@@ -7,7 +7,7 @@ import {
   ToolMode,
   ToolModeSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
-import { type Failure, invalid } from "../contract/failure.ts";
+import { invalidField } from "../contract/failure.ts";
 import { parseJson } from "../contract/json.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { looseSchema } from "../engine/structured/loose-schema.ts";
@@ -19,6 +19,8 @@ const MAX_ID = 256;
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAME_RULE = "must have 1 to 64 characters of A-Z, a-z, 0-9, _ and -.";
 
+const UNKNOWN_CALL = "names no call that waits for its result: a result must follow the message of its call, once.";
+
 /** The schema of a function without arguments. */
 const NO_ARGUMENTS = '{"type":"object","properties":{}}';
 
@@ -28,21 +30,17 @@ const NO_ARGUMENTS = '{"type":"object","properties":{}}';
  * @throws Failure invalid_request naming the field
  */
 export function checkTools({ tools, toolChoice, parallelToolCalls = true }: GenerateRequest): Tools | undefined {
-  if (tools.length > MAX_TOOLS) throw invalid("tools", `tools may have ${MAX_TOOLS} items at most. Send fewer.`);
+  if (tools.length > MAX_TOOLS) throw invalidField("tools", `may have ${MAX_TOOLS} items at most. Send fewer.`);
   const names = new Set<string>();
   for (const [i, { name, parameters, strict }] of tools.entries()) {
-    if (!NAME.test(name)) throw invalid(`tools[${i}].name`, `tools[${i}].name ${NAME_RULE}`);
-    if (names.has(name))
-      throw invalid(`tools[${i}].name`, `tools[${i}].name is the name of an earlier tool. Rename it.`);
+    if (!NAME.test(name)) throw invalidField(`tools[${i}].name`, NAME_RULE);
+    if (names.has(name)) throw invalidField(`tools[${i}].name`, "is the name of an earlier tool. Rename it.");
     names.add(name);
     if (parameters !== "") checkObject(`tools[${i}].parameters`, parameters, "a JSON Schema, which is an object");
     const gap = strict ? gapOf(parameters) : undefined;
     if (gap !== undefined) {
-      const field = `tools[${i}].parameters`;
-      throw invalid(
-        field,
-        `${field} cannot be checked as a whole, as strict demands: ${gap}. Change it, or leave strict out.`,
-      );
+      const problem = `cannot be checked as a whole, as strict demands: ${gap}. Change it, or leave strict out.`;
+      throw invalidField(`tools[${i}].parameters`, problem);
     }
   }
   const choice = choiceOf(toolChoice, names);
@@ -78,12 +76,12 @@ function choiceOf(choice: GenerateRequest["toolChoice"], names: ReadonlySet<stri
   const { mode, name } = choice;
   const word = readEnum("tool_choice", ToolModeSchema, mode);
   if (name !== "" || mode === ToolMode.UNSPECIFIED) {
-    if (mode !== ToolMode.UNSPECIFIED) throw invalid("tool_choice", "tool_choice must be a word or a name, not both.");
-    if (!names.has(name)) throw invalid("tool_choice.name", "tool_choice.name must be the name of one of the tools.");
+    if (mode !== ToolMode.UNSPECIFIED) throw invalidField("tool_choice", "must be a word or a name, not both.");
+    if (!names.has(name)) throw invalidField("tool_choice.name", "must be the name of one of the tools.");
     return { name };
   }
   if (mode === ToolMode.REQUIRED && names.size === 0)
-    throw invalid("tool_choice", 'tool_choice is "required", but there are no tools. Send some, or leave it out.');
+    throw invalidField("tool_choice", 'is "required", but there are no tools. Send some, or leave it out.');
   return word === "none" || word === "required" ? word : "auto";
 }
 
@@ -99,15 +97,14 @@ export function checkCalls(messages: readonly Message[]): void {
     const { role, toolCalls, toolCallId } = message;
     const path = `messages[${i}]`;
     if (toolCalls.length > 0 && role !== Role.ASSISTANT)
-      throw invalid(`${path}.tool_calls`, `${path}.tool_calls is only possible with the role "assistant".`);
+      throw invalidField(`${path}.tool_calls`, 'is only possible with the role "assistant".');
     if (role === Role.TOOL) {
       const field = `${path}.tool_call_id`;
-      if (toolCallId === "") throw invalid(field, `${field} is required: it names the call of the result. Add it.`);
-      if (!open.delete(toolCallId)) throw unknownCall(field);
+      if (toolCallId === "") throw invalidField(field, "is required: it names the call of the result. Add it.");
+      if (!open.delete(toolCallId)) throw invalidField(field, UNKNOWN_CALL);
       continue;
     }
-    if (toolCallId !== "")
-      throw invalid(`${path}.tool_call_id`, `${path}.tool_call_id is only possible with the role "tool".`);
+    if (toolCallId !== "") throw invalidField(`${path}.tool_call_id`, 'is only possible with the role "tool".');
     if (role === Role.SYSTEM) continue;
     checkAnswered(open);
     open = callsOf(message, path);
@@ -115,16 +112,9 @@ export function checkCalls(messages: readonly Message[]): void {
   checkAnswered(open);
 }
 
-function unknownCall(field: string): Failure {
-  return invalid(
-    field,
-    `${field} names no call that waits for its result: a result must follow the message of its call, once.`,
-  );
-}
-
 function checkAnswered(open: ReadonlyMap<string, string>): void {
   for (const [, path] of open)
-    throw invalid(path, `${path} has no result. The result of each call must follow before the next message.`);
+    throw invalidField(path, "has no result. The result of each call must follow before the next message.");
 }
 
 /** The identifiers of a message's calls, with their paths. */
@@ -132,9 +122,9 @@ function callsOf({ toolCalls }: Message, path: string): Map<string, string> {
   const open = new Map<string, string>();
   for (const [j, { id, name, arguments: text }] of toolCalls.entries()) {
     const at = `${path}.tool_calls[${j}]`;
-    if (id === "" || id.length > MAX_ID) throw invalid(`${at}.id`, `${at}.id must have 1 to ${MAX_ID} characters.`);
-    if (open.has(id)) throw invalid(`${at}.id`, `${at}.id is the one of an earlier call of the message. Change it.`);
-    if (!NAME.test(name)) throw invalid(`${at}.name`, `${at}.name ${NAME_RULE}`);
+    if (id === "" || id.length > MAX_ID) throw invalidField(`${at}.id`, `must have 1 to ${MAX_ID} characters.`);
+    if (open.has(id)) throw invalidField(`${at}.id`, "is the one of an earlier call of the message. Change it.");
+    if (!NAME.test(name)) throw invalidField(`${at}.name`, NAME_RULE);
     if (text !== "") checkObject(`${at}.arguments`, text, "an object");
     open.set(id, `${at}.id`);
   }
@@ -147,9 +137,9 @@ function checkObject(field: string, text: string, expected: string): void {
     if (parseJson(text).kind === "object") return;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw invalid(field, `${field} must be ${expected}. ${error.message}`);
+    throw invalidField(field, `must be ${expected}. ${error.message}`);
   }
-  throw invalid(field, `${field} must be ${expected}.`);
+  throw invalidField(field, `must be ${expected}.`);
 }
 
 /** The messages of a conversation that have calls or results. Their calls get identifiers of the service. */

@@ -1,4 +1,4 @@
-import { type Failure, invalid } from "../../contract/failure.ts";
+import { type Failure, invalidField } from "../../contract/failure.ts";
 
 /** A file of the request. */
 export interface Attachment {
@@ -38,5 +38,5 @@ export class Unreadable extends Error {
 /** @param index of the file; undefined when the failure concerns all files together */
 export function fileFailure(index: number | undefined, part: Part, message: string): Failure {
   const field = index === undefined ? "attachments" : `attachments[${index}].${part}`;
-  return invalid(field, `${field} ${message}`);
+  return invalidField(field, message);
 }

@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import type { Signal } from "../../concurrency/abort.ts";
 import { ownBytes } from "../../concurrency/worker-job.ts";
 import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../concurrency/worker-pool.ts";
-import { invalid } from "../../contract/failure.ts";
+import { invalidField } from "../../contract/failure.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { imageSize, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
@@ -90,10 +90,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
       }
       const tokens = images.reduce((left, image) => left - image.tokens, budget.tokens);
       if (images.length > 0 && tokens < 0)
-        throw invalid(
-          "attachments",
-          "attachments have more images than fit into the context beside the prompt. Send fewer.",
-        );
+        throw invalidField("attachments", "have more images than fit into the context beside the prompt. Send fewer.");
       if (documents.length === 0) return { texts: [], images, notices: [] };
       const bytes = documents.reduce((sum, { data }) => sum + data.length, 0);
       const weight = documents.some(({ mediaType }) => HEAVY.test(mediaType)) ? "heavy" : weightOf(bytes);
