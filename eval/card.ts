@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
-import { envToConfig } from "../src/config/config.ts";
+import { type Config, envToConfig } from "../src/config/config.ts";
 import type { Level } from "../src/contract/terms.ts";
 import { type DifficultyRater, type Kind, loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
-import type { LevelThresholds } from "../src/engine/difficulty/level.ts";
 import { chooseLevel } from "../src/generate/level.ts";
 
 /** A prompt of a card. No weight, word list or threshold may be chosen with it. */
@@ -63,7 +62,7 @@ export function readCard(file: string = CARDS.card): CardPrompt[] {
 export function cardPart(
   card: readonly CardPrompt[] = readCard(),
   rater: DifficultyRater = loadDifficultyRater(),
-  thresholds: LevelThresholds = envToConfig({}).levels,
+  thresholds: Config["levels"] = envToConfig({}).levels,
 ): CardPart {
   const rated = card.map((one) => {
     const { level: given, kind } = chooseLevel(rater, thresholds, requestOf(one));

@@ -162,7 +162,10 @@ function nameServers(env: Env, name: string): string[] {
   return servers;
 }
 
-/** Between the difficulties of the prompts of each level in test/engine/difficulty/prompts.jsonl. */
+/**
+ * The lowest difficulties at which `auto` selects a level: between those of the prompts of each level in
+ * test/engine/difficulty/prompts.jsonl.
+ */
 const LEVELS = { medium: 0.22, high: 0.6 };
 
 function levels(env: Env): typeof LEVELS {

@@ -1,7 +1,7 @@
-import type { Level } from "../contract/terms.ts";
-import type { Context, DifficultyRater, Kind } from "../engine/difficulty/difficulty.ts";
+import type { Config } from "../config/config.ts";
+import type { Effort, Level } from "../contract/terms.ts";
+import type { Context, DifficultyRater, DifficultyRating, Kind } from "../engine/difficulty/difficulty.ts";
 import { EARLIER } from "../engine/difficulty/follow-up.ts";
-import { type LevelThresholds, levelOf } from "../engine/difficulty/level.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { CheckedRequest } from "./validate-request.ts";
 
@@ -17,7 +17,7 @@ export interface Choice {
 /** Chooses the level of a request: the effort that the caller names, or with `auto` the level of the difficulty. */
 export function chooseLevel(
   rater: DifficultyRater,
-  thresholds: LevelThresholds,
+  thresholds: Config["levels"],
   { effort, conversation, trace }: Pick<CheckedRequest, "effort" | "conversation" | "trace">,
 ): Choice {
   const { text, context } = asked(conversation);
@@ -30,6 +30,17 @@ export function chooseLevel(
     difficulty: level === "medium" ? rating.difficulty : undefined,
     reasons: trace ? explain() : [],
   };
+}
+
+/** The level of a request: the caller's effort, or for `auto` that of the difficulty, which is read only then. */
+export function levelOf(
+  effort: Effort,
+  rating: Pick<DifficultyRating, "difficulty">,
+  { medium, high }: Config["levels"],
+): Level {
+  if (effort !== "auto") return effort;
+  const { difficulty } = rating;
+  return difficulty >= high ? "high" : difficulty >= medium ? "medium" : "low";
 }
 
 /** What the user says after the last answer and, for a follow-up, before it; without files and search results. */

@@ -1,5 +1,4 @@
 import { classOf, DIGIT, fold, LETTER, OPERATOR, RUN, SIGN, SPACE } from "./marks/fold.ts";
-import { sample } from "./sample.ts";
 import { unwrap } from "./templates.ts";
 import { LEXICON, TOPIC_NUMBERS, TOPICS, type Topic } from "./topics.ts";
 
@@ -51,6 +50,8 @@ export function count({ marks }: Reading, topic: Topic): number {
 
 const [COMMA, POINT, QUESTION, BRACKET, SPACE_UNIT, A] = [44, 46, 63, 40, 32, 97];
 const [SEMICOLON, EQUALS, COLON, EXCLAMATION, LOW_LINE, POWER] = [59, 61, 58, 33, 95, 94];
+/** Characters of a prompt that are read. Reading more changes the difficulty little and takes time. */
+const READ = 12_000;
 /** Longest word that is short. */
 const SHORT = 3;
 /** A character of a script without spaces says as much as this many Latin ones. */
@@ -78,6 +79,16 @@ export function read(prompt: string): Reading {
   if (reading.options < 2) [reading.length, reading.options] = [length, 0];
   reading.length += (RUN_LENGTH - 1) * Math.min(reading.runs, reading.length) + prompt.length - sampled.length;
   return reading;
+}
+
+/**
+ * The part of a text that is rated: all of it up to 12,000 characters, else the first 6,000, 2,000 from the middle
+ * and the last 4,000, which usually hold the question of a long prompt. Deterministic.
+ */
+function sample(text: string): string {
+  if (text.length <= READ) return text;
+  const middle = Math.floor(text.length / 2);
+  return `${text.slice(0, 6000)}\n${text.slice(middle - 1000, middle + 1000)}\n${text.slice(-4000)}`;
 }
 
 function blank(length: number, around: string): Reading {

@@ -7,7 +7,7 @@ import {
   type DifficultyRating,
   loadDifficultyRater,
 } from "../../../src/engine/difficulty/difficulty.ts";
-import { levelOf } from "../../../src/engine/difficulty/level.ts";
+import { levelOf } from "../../../src/generate/level.ts";
 import { codePoint } from "../../helpers/code-point.ts";
 import { EXAMPLES } from "./examples.ts";
 
