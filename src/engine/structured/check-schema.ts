@@ -1,6 +1,7 @@
 import { Failure } from "../../contract/failure.ts";
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
 import { decimalOf, isIntegral } from "./decimal.ts";
+import { ANNOTATIONS } from "./merge-schemas.ts";
 import { memberStep, quoted } from "./path.ts";
 import { typesOfValue } from "./value-types.ts";
 
@@ -117,10 +118,8 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maximum", forTypes(["number", "integer"], checkBound)],
   ["minItems", forTypes(["array"], checkLength)],
   ["maxItems", forTypes(["array"], checkLength)],
+  ...Array.from(ANNOTATIONS, (keyword): [string, Check] => [keyword, annotation]),
   ["$schema", checkDialect],
-  ...["description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"].map(
-    (keyword): [string, Check] => [keyword, annotation],
-  ),
 ]);
 
 function readTypes(node: JsonNode, path: string, { nullableObjects }: SchemaRules): string[] {
@@ -222,6 +221,6 @@ export function tooLarge(size: string): string {
   return `The schema is too large: it has ${size}, and may have ${limit}. Shorten it.`;
 }
 
-function refuse(field: string, message: string): never {
+export function refuse(field: string, message: string): never {
   throw new Failure("invalid_response_schema", { field, message });
 }

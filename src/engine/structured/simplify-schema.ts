@@ -1,6 +1,5 @@
-import { Failure } from "../../contract/failure.ts";
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
-import { MAX_BYTES, MAX_LENGTH, parseSchema, tooLarge } from "./check-schema.ts";
+import { MAX_BYTES, MAX_LENGTH, parseSchema, refuse, tooLarge } from "./check-schema.ts";
 import { overlay, type Schema, union, withTypeOfValues } from "./merge-schemas.ts";
 import { memberStep, nodeAt } from "./path.ts";
 
@@ -141,8 +140,4 @@ function lengthUpTo(max: number, node: JsonNode): number {
     length += name.length + 1 + lengthUpTo(max - length, value);
   }
   return length;
-}
-
-function refuse(field: string, message: string): never {
-  throw new Failure("invalid_response_schema", { field, message });
 }
