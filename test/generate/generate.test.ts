@@ -151,7 +151,8 @@ describe("one answer", () => {
     for (const split of [1, 3, 1000]) {
       openai.always({ text: text.match(new RegExp(`.{1,${split}}`, "gsu")) ?? [] });
       for (const cap of [1, 2, 3, 7, total - 1, total, total + 1]) {
-        const expected = tokenizer.prefix(text, cap);
+        const meter = tokenizer.meter(cap);
+        const expected = meter.push(text) + meter.flush();
         const { text: got, last } = await stream({ prompt: "a", max_tokens: cap });
         assert.equal(got, expected, `${cap} tokens`);
         assert.equal(last.data.finish_reason, cap < total ? "length" : "stop");

@@ -8,8 +8,6 @@ export interface Tokenizer {
   count(text: string): number;
   /** The same count in short turns of the event loop, for texts of any length. */
   countAsync(text: string): Promise<number>;
-  /** The text of the first `tokens` tokens, without a character that the last token leaves incomplete. */
-  prefix(text: string, tokens: number): string;
   /** Counts a streamed answer and cuts it at `cap` tokens. */
   meter(cap: number): TokenMeter;
 }
@@ -20,15 +18,10 @@ const TURN = 4096;
 /** Create one per process, because loading the vocabulary takes 0.05 s. */
 export function createTokenizer(): Tokenizer {
   const encoding = new Encoding();
-  const meter = (cap: number) => new TokenMeter(encoding, cap);
   return {
     count: (text) => encoding.count(text),
     countAsync: (text) => countInTurns(encoding, text),
-    prefix: (text, tokens) => {
-      const prefix = meter(tokens);
-      return prefix.push(text) + prefix.flush();
-    },
-    meter,
+    meter: (cap) => new TokenMeter(encoding, cap),
   };
 }
 
