@@ -1,27 +1,16 @@
 import { FAILURES } from "../../contract/failure.ts";
+
 /**
  * Why a call was not sent. `full`: too many calls wait. `late`: it would wait too long. `connections`: the workspace
  * has its share of all connections to vendors. `descriptors`: the process can open no further socket.
  */
 export type CallRefusal = "full" | "late" | "connections" | "descriptors";
 
-export interface ModelErrorInit {
-  /** Whether the same call may succeed a little later. */
+export interface ModelErrorInit
+  extends Partial<Pick<ModelError, "retryAfterMs" | "status" | "kind" | "refusal" | "isCongestion" | "failedShare">> {
   retryable: boolean;
-  /** The wait that the vendor, or the service for a refused call, asks for, in milliseconds. */
-  retryAfterMs?: number | undefined;
-  /** HTTP status of the vendor's answer, of the last one if the circuit is open; absent where there was none. */
-  status?: number | undefined;
-  /** Set if the failure says nothing about the model: the request is the cause, or the model was not called. */
-  kind?: "refused" | "too_long" | "not_asked" | undefined;
-  /** The code that the vendor gives the failure, such as `invalid_api_key`, or the network, such as `ECONNREFUSED`. */
+  /** The code that the vendor or the network gives the failure. May be anything. */
   code?: unknown;
-  /** Why the service did not send the call; of kind `not_asked`. */
-  refusal?: CallRefusal;
-  /** Whether the model is overloaded, or cannot be reached. Statuses that say so need no mark. */
-  isCongestion?: boolean;
-  /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */
-  failedShare?: number;
   /** What the vendor or the network said. For the log of the service only. */
   cause?: unknown;
 }
@@ -29,21 +18,26 @@ export interface ModelErrorInit {
 /** A failed call of one model. The message contains no text of the vendor. */
 export class ModelError extends Error {
   override name = "ModelError";
+  /** Whether the same call may succeed a little later. */
   readonly retryable: boolean;
+  /** The wait that the vendor, or the service for a refused call, asks for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** HTTP status of the vendor's answer, of the last one if the circuit is open; undefined where there was none. */
   readonly status: number | undefined;
   /**
-   * `refused`: a safety filter or the model refused. `too_long`: the prompt exceeds the context window. `not_asked`:
-   * the model was not called, because its circuit is open or the service did not send the call.
+   * Set if the failure says nothing about the model. `refused`: a safety filter or the model refused. `too_long`: the
+   * prompt exceeds the context window. `not_asked`: the model was not called, because its circuit is open or the
+   * service did not send the call.
    */
-  readonly kind: ModelErrorInit["kind"];
+  readonly kind: "refused" | "too_long" | "not_asked" | undefined;
   /**
    * Code of the vendor or of the network: 1 to 64 letters, digits and `_.:-`. It is not named `code`, because the log
    * has the codes of all errors, and a vendor may quote a prompt in it.
    */
   readonly vendorCode: string | undefined;
+  /** Why the service did not send the call; of kind `not_asked`. */
   readonly refusal: CallRefusal | undefined;
-  /** Whether fewer calls at a time may help. */
+  /** Whether fewer calls at a time may help: the model is overloaded, or cannot be reached. Default: by the status. */
   readonly isCongestion: boolean;
   /** Set if the model was not called because its circuit is open: share of its recent requests that failed, 0 to 1. */
   readonly failedShare: number | undefined;
