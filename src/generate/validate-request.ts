@@ -15,8 +15,9 @@ import { type Effort as EffortTerm, MAX_OUTPUT_TOKENS, type Shape } from "../con
 import type { Attachment } from "../engine/attachments/attachment.ts";
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
+import type { Question } from "../engine/question.ts";
 import { checkSchema, type SchemaRules } from "../engine/structured/check-schema.ts";
-import type { Message, ToolResult, Tools } from "../models/port/model.ts";
+import type { Message, ToolResult } from "../models/port/model.ts";
 import { CallNames, checkCalls, checkTools, toolNotices } from "./validate-tools.ts";
 
 /** Longest `prompt`, in characters (Unicode code points). */
@@ -48,23 +49,15 @@ export interface ReadOptions {
   readonly isForeign?: boolean;
 }
 
+/** The members of a question that its request says. */
+type Asked =
+  | ("conversation" | "promptField" | "shape" | "schema" | "tools" | "effort")
+  | ("temperature" | "maxTokens" | "stops");
+
 /** A validated request. */
-export interface CheckedRequest {
-  conversation: Conversation;
-  /** The field that has the conversation, for failures that concern its length. */
-  promptField: "prompt" | "messages";
-  shape: Shape;
-  /** The caller's JSON Schema as written; set only for the shape `json_schema`. */
-  schema: string | undefined;
-  /** Undefined without tools. */
-  tools: Tools | undefined;
+export interface CheckedRequest extends Required<Pick<Question, Asked>> {
   /** Notices about the request. */
   notices: Notice[];
-  effort: EffortTerm;
-  temperature: number | undefined;
-  /** Undefined unless the caller sets a ceiling. */
-  maxTokens: number | undefined;
-  stops: string[];
   attachments: Attachment[];
   webSearch: boolean;
   trace: boolean;
