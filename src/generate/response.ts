@@ -80,14 +80,10 @@ function structuredOf(
 ): { structured?: string; structuredError?: string } {
   if (shape === "text") return {};
   if (finish?.reason === "calls") return { structured: "null" };
-  return {
-    structured: finish?.structured ?? "null",
-    ...(finish?.structured === undefined
-      ? { structuredError: "The answer was cut short before it was complete." }
-      : finish.structuredError === undefined
-        ? {}
-        : { structuredError: finish.structuredError }),
-  };
+  const { structured, structuredError } = finish ?? {};
+  if (structured === undefined)
+    return { structured: "null", structuredError: "The answer was cut short before it was complete." };
+  return { structured, ...(structuredError === undefined ? {} : { structuredError }) };
 }
 
 function tracedOf(trace: Trace, { level, reasons }: Progress["choice"], cost: TotalCost): Traced {
