@@ -43,20 +43,16 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
       else causes.push(error);
       if (hasText) throw new UpstreamError(causes);
     };
-    try {
-      for await (const piece of first.ask(call)) {
-        if (isAnswer(piece)) hasText = true;
-        yield piece;
-      }
-      return;
-    } catch (error) {
-      recordFailure(error);
-    }
-    const successor = next(drafts);
-    if (successor) {
+    const askNext = () => {
       const isReplaceable = drafts.some(({ canonical }) => canonical !== undefined);
+      const successor = next(drafts);
+      return successor && startedBy(isReplaceable ? firstTextAt : undefined, successor, call);
+    };
+    for (const begin of [() => first.ask(call), askNext]) {
+      const pieces = begin();
+      if (!pieces) break;
       try {
-        for await (const piece of startedBy(isReplaceable ? firstTextAt : undefined, successor, call)) {
+        for await (const piece of pieces) {
           if (isAnswer(piece)) hasText = true;
           yield piece;
         }
