@@ -1,7 +1,7 @@
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { type Candidate, medoid } from "./medoid.ts";
 import { valueKey } from "./value.ts";
-import { tally } from "./vote.ts";
+import { tally, weightOf } from "./vote.ts";
 
 /**
  * A value with the weight of its candidate. In a list the decider's value comes first, if it has one, then the others
@@ -97,10 +97,6 @@ function winners<T extends JsonNode>(votes: readonly Vote<T>[], keyOf: (node: T)
 
 function isMajority(some: readonly Vote[], all: readonly Vote[]): boolean {
   return weightOf(some) * 2 > weightOf(all);
-}
-
-function weightOf(votes: readonly Vote[]): number {
-  return votes.reduce((sum, { weight }) => sum + weight, 0);
 }
 
 function isKind<K extends JsonNode["kind"]>(kind: K) {

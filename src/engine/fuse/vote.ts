@@ -43,6 +43,11 @@ export function voteWeight(accuracy: number, { offset = OFFSET }: VoteConstants 
   return Math.max(LEAST, logOdds(accuracy) + offset);
 }
 
+/** The weight of votes together. */
+export function weightOf(votes: ReadonlyArray<{ readonly weight: number }>): number {
+  return votes.reduce((sum, { weight }) => sum + weight, 0);
+}
+
 /** Evidence for an answer: the heaviest of its ballots, and a share of the others. 0 without ballots. */
 export function support(weights: readonly number[], { further = FURTHER.others }: VoteConstants = {}): number {
   const heaviest = Math.max(0, ...weights);

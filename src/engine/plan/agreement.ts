@@ -1,6 +1,7 @@
 import { type JsonNode, parseJson } from "../../contract/json.ts";
 import type { Candidate } from "../fuse/medoid.ts";
 import { isFreeText, valueKey } from "../fuse/value.ts";
+import { weightOf } from "../fuse/vote.ts";
 
 /**
  * How well the candidates support a merged object: for each of its paths the share of the candidates' weight that
@@ -19,10 +20,6 @@ export function fieldAgreement(merged: JsonNode, candidates: readonly Candidate[
     least = Math.min(least, weightOf(supporting));
   }
   return total > 0 ? least / total : 0;
-}
-
-function weightOf(supporters: ReadonlyArray<{ weight: number }>): number {
-  return supporters.reduce((sum, { weight }) => sum + weight, 0);
 }
 
 /** Numbers paths from 0. Written out, they can have many times the length of the JSON. */
