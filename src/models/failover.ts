@@ -288,11 +288,8 @@ function hurried(call: ModelCall): ModelCall {
 
 /** @throws ModelError unless a stop sequence may have ended the completion before its first text */
 function demandText(reason: EndReason, { stops = [] }: ModelCall): void {
-  if (reason === "content_filter") throw refused();
+  if (reason === "content_filter")
+    throw new ModelError("The vendor's safety filter or the model refused.", { retryable: false, kind: "refused" });
   if (reason === "stop" && stops.length > 0) return;
   throw new ModelError("The completion has no text.", { retryable: false });
-}
-
-function refused(): ModelError {
-  return new ModelError("The vendor's safety filter or the model refused.", { retryable: false, kind: "refused" });
 }

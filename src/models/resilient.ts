@@ -1,4 +1,4 @@
-import { pause, type Signal } from "../concurrency/abort.ts";
+import { pause } from "../concurrency/abort.ts";
 import { type Attempt, Breaker, type BreakerOptions } from "../concurrency/breaker.ts";
 import { NO_PART } from "../concurrency/parts.ts";
 import type { CallLimit, Slot } from "./call-limit.ts";
@@ -146,17 +146,13 @@ class ResilientCall implements Pieces {
     if (failure.blamesModel && !signal.aborted) this.#shared.last = { failure, at: performance.now() };
     const isPossible = !signal.aborted && this.#shared.breaker.isClosed;
     const wait = isPossible ? this.#retries?.next(failure) : undefined;
-    if (wait === undefined || !(await hasWaited(wait, signal))) throw failed.fail(failure);
+    if (wait === undefined) throw failed.fail(failure);
+    try {
+      await pause(wait, signal);
+    } catch {
+      // The caller has aborted.
+      throw failed.fail(failure);
+    }
     this.#current = undefined;
-  }
-}
-
-/** Waits before a retry. @returns false if the caller aborts */
-async function hasWaited(ms: number, signal: Signal): Promise<boolean> {
-  try {
-    await pause(ms, signal);
-    return true;
-  } catch {
-    return false;
   }
 }
