@@ -18,10 +18,10 @@ export function createKeyCheck(
   pool: Pool,
   clock?: Clock,
 ): (caller: Caller, checkedAt: number) => Promise<void> | undefined {
-  const find = createBatcher((_: string, ids: string[]) => findOwners(pool, ids, clock), WAITING.lookUps);
+  const find = createBatcher((ids: string[]) => findOwners(pool, ids, clock), WAITING.lookUps);
 
   async function check({ keyId, workspaceId }: Caller): Promise<void> {
-    if ((await orOverloaded(find("keys", keyId))) !== workspaceId) throw new Failure("unauthenticated");
+    if ((await orOverloaded(find(keyId))) !== workspaceId) throw new Failure("unauthenticated");
   }
 
   return (caller, checkedAt) => (performance.now() - checkedAt < FRESH_MS ? undefined : check(caller));

@@ -79,7 +79,7 @@ export function createSecretCache<Found extends Valid>(
   const valid = new Map<string, LookUp<Found>>();
   const unknown = new Map<string, LookUp<Found>>();
   const pending = new Map<string, { startedAt: number; result: Promise<LookUp<Found>> }>();
-  const readBatch = async (_: string, hashes: Buffer[]): Promise<LookUp<Found>[]> => {
+  const readBatch = async (hashes: Buffer[]): Promise<LookUp<Found>[]> => {
     const startedAt = clock();
     const period = notifications?.period;
     const found = await read(hashes);
@@ -109,7 +109,7 @@ export function createSecretCache<Found extends Valid>(
     const lookUp = valid.has(name) ? lookUpKnown : lookUpUnknown;
     // A look-up that `forget` has removed may have read the row before the change.
     const isCurrent = () => pending.get(name)?.result === result;
-    const result: Promise<LookUp<Found>> = orOverloaded(lookUp("secrets", Buffer.from(name, "latin1")))
+    const result: Promise<LookUp<Found>> = orOverloaded(lookUp(Buffer.from(name, "latin1")))
       .then((found) => {
         if (isCurrent()) store(name, found);
         return found;

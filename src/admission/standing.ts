@@ -18,7 +18,7 @@ export function createStanding(pool: Pool, clock?: Clock) {
   const good = new Map<string, number>();
   /** Limits of workspaces that were refused here and may have no grant, the oldest first. */
   const refused = new Map<string, Refused>();
-  const lookUp = createBatcher((_: string, ids: string[]) => readRefusals(pool, ids, clock), WAITING.lookUps);
+  const lookUp = createBatcher((ids: string[]) => readRefusals(pool, ids, clock), WAITING.lookUps);
 
   /** Notes whether admission has accepted a request of the workspace. */
   function note(workspaceId: string, isAdmitted: boolean): void {
@@ -26,7 +26,7 @@ export function createStanding(pool: Pool, clock?: Clock) {
   }
 
   async function ask(workspaceId: string): Promise<void> {
-    const found = await orOverloaded(lookUp("standing", workspaceId));
+    const found = await orOverloaded(lookUp(workspaceId));
     note(workspaceId, !found);
     remember(refused, workspaceId, found ? { ...found, since: performance.now() } : undefined);
     if (found) throw refusalFailure(found.refusal);

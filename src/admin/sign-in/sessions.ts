@@ -84,7 +84,7 @@ export function createSessions<Row extends SessionRow, S extends Session, Token 
   clock: Clock,
   kind: Kind<Row, S, Token>,
 ): Sessions<S, Token> {
-  const readBatch = async (_: string, hashes: Buffer[]): Promise<(S | undefined)[]> => {
+  const readBatch = async (hashes: Buffer[]): Promise<(S | undefined)[]> => {
     const now = clock();
     const rows = await kind.read(pool.query, hashes, new Date(now), new Date(now - IDLE_MS));
     const stale = rows.filter(({ used_at }) => now - used_at.getTime() >= TOUCH_MS).map((row) => row.secret_hash);
@@ -95,7 +95,7 @@ export function createSessions<Row extends SessionRow, S extends Session, Token 
   // Concurrent look-ups share a statement, which bounds the load of many invalid secrets.
   const lookUp = createBatcher(readBatch, WAITING.lookUps);
   const find = async (secret: string | undefined) =>
-    secret && isWellFormed(secret, kind.prefix) ? lookUp("sessions", hashSecret(secret)) : undefined;
+    secret && isWellFormed(secret, kind.prefix) ? lookUp(hashSecret(secret)) : undefined;
   const audit = (query: Query, { actor }: Session, action: string) =>
     record(query, actor, confinedTo(actor) ?? WHOLE_SERVICE, action, {});
 
