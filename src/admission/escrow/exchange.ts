@@ -160,4 +160,9 @@ export type Reply =
       left?: LimitsLeft | null;
     };
 
+/** The amount of a part without a limit. */
+export const LIMITLESS = Number.POSITIVE_INFINITY;
+
+export const PARTS = ["credit", "running", "requests", "input", "output"] as const satisfies (keyof Headroom)[];
+
 export const NOTHING: Readonly<Headroom> = { credit: 0, running: 0, requests: 0, input: 0, output: 0 };

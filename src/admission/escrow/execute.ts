@@ -1,7 +1,5 @@
 import { frequent, isUnavailable, type Pool } from "../../store/pool.ts";
-import type { Headroom, Item, Post, Reply, SubjectReport } from "./exchange.ts";
-
-const PARTS = ["credit", "running", "requests", "input", "output"] as const;
+import { type Headroom, type Item, LIMITLESS, PARTS, type Post, type Reply, type SubjectReport } from "./exchange.ts";
 
 const APPEND = "select append_settlements($1, $2) as appended";
 const EXCHANGE = "select exchange($1, $2, $3, $4, $5) as replies";
@@ -68,23 +66,35 @@ async function exchange(
 
 /** An item of `exchange()`. JSON writes Infinity as null, and nothing for undefined. */
 function itemOf(item: Item): object {
-  const { workspace, seq, grant, after, minute, keep, held, used, asks, posts, freed, spare, close } = item;
+  const { minute, keep, asks, posts, freed, spare, close } = item;
   return {
-    workspace,
-    seq,
-    grant,
-    after,
-    minute,
-    ...keep,
+    ...stateOf(item),
+    ...{ minute, ...keep, asks, spare, close },
+    posts: posts.map(postOf),
+    freed: freed.map(({ requestId, key }) => ({ request_id: requestId, key })),
+  };
+}
+
+/** An item of `append_settlements()`. */
+function appendOf(item: Item): object {
+  const { posts } = item;
+  return {
+    ...stateOf(item),
+    credits: posts.reduce((sum, { charge }) => sum + charge, 0),
+    output: posts.reduce((sum, { output }) => sum + output, 0),
+    posts: posts.map(rowOf),
+  };
+}
+
+/** What items of both modes say: which grant they concern, and what it holds and has used. */
+function stateOf(item: Item) {
+  const { workspace, seq, grant, after, held, used } = item;
+  return {
+    ...{ workspace, seq, grant, after },
     held: held.credit,
     running_now: held.running,
     used_requests: used.requests,
     used_input: used.input,
-    asks,
-    posts: posts.map(postOf),
-    freed: freed.map(({ requestId, key }) => ({ request_id: requestId, key })),
-    spare,
-    close,
     ...subjectsOf(item),
   };
 }
@@ -128,31 +138,7 @@ function rowOfReport({ subject, used, held, returns, spare }: SubjectReport) {
 }
 
 function postOf({ requestId, charge, output, row, admittedBy }: Post): Record<string, unknown> {
-  return {
-    ...row,
-    request_id: requestId,
-    credits_micro: charge,
-    output_tokens: output,
-    admitted_by: admittedBy,
-  };
-}
-
-function appendOf(item: Item): object {
-  const { workspace, seq, grant, after, held, used, posts } = item;
-  return {
-    workspace,
-    seq,
-    grant,
-    after,
-    held: held.credit,
-    running_now: held.running,
-    used_requests: used.requests,
-    used_input: used.input,
-    credits: posts.reduce((sum, { charge }) => sum + charge, 0),
-    output: posts.reduce((sum, { output }) => sum + output, 0),
-    posts: posts.map(rowOf),
-    ...subjectsOf(item),
-  };
+  return { ...row, request_id: requestId, credits_micro: charge, output_tokens: output, admitted_by: admittedBy };
 }
 
 /**
@@ -185,7 +171,7 @@ function replyOf(reply: RowReply): Reply {
 
 function headroomOf(row: RowHeadroom): Headroom {
   const extra = { ...row } as Headroom;
-  for (const part of PARTS) extra[part] = row[part] ?? Number.POSITIVE_INFINITY;
+  for (const part of PARTS) extra[part] = row[part] ?? LIMITLESS;
   return extra;
 }
 

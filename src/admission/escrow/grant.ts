@@ -5,6 +5,7 @@ import {
   type Freed,
   type Headroom,
   type Item,
+  LIMITLESS,
   type LimitsLeft,
   type Mode,
   NOTHING,
@@ -27,8 +28,6 @@ const REFILL = 4;
 
 /** Time that a slow workspace waits for headroom, so that many share a statement and no answer waits for it, in ms. */
 const REFILL_MS = 100;
-
-const LIMITLESS = Number.POSITIVE_INFINITY;
 
 /** Largest number of asks and of posts in one item. */
 const MAX_ITEMS = 256;

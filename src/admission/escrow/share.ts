@@ -1,5 +1,5 @@
 import { DemandMeter } from "./demand.ts";
-import type { Ask, Headroom, SubjectGrant, SubjectReport } from "./exchange.ts";
+import { type Ask, LIMITLESS, PARTS, type SubjectGrant, type SubjectReport } from "./exchange.ts";
 import { Unused } from "./unused.ts";
 
 /** Time in which no headroom is taken in advance after some had to be returned, in milliseconds. */
@@ -13,9 +13,6 @@ export const HALF_FULL = 1;
 
 /** It is taken for as many of these times. */
 const FULL = 2;
-
-const LIMITLESS = Number.POSITIVE_INFINITY;
-const PARTS: readonly (keyof Headroom)[] = ["credit", "running", "requests", "input", "output"];
 
 /**
  * What one subject has of its caps on one replica, in the grant of its workspace, for requests that are admitted here.

@@ -1,10 +1,7 @@
-import { type Ask, type Headroom, NOTHING } from "./exchange.ts";
+import { type Ask, type Headroom, LIMITLESS, NOTHING, PARTS } from "./exchange.ts";
 
-const LIMITLESS = Number.POSITIVE_INFINITY;
-
-type Part = Exclude<keyof Headroom, "credit">;
-const PARTS: readonly Part[] = ["running", "requests", "input", "output"];
-const OF_MINUTE: readonly Part[] = ["requests", "input", "output"];
+const OF_MINUTE = ["requests", "input", "output"] as const;
+const COUNTED = ["running", ...OF_MINUTE] as const;
 
 type Size = Pick<Headroom, "credit" | "input" | "output">;
 
@@ -45,8 +42,8 @@ export class Unused implements Headroom {
    * Adds what the database has reserved.
    * @param meanwhile what was admitted since it was asked for. It counts against a limit that is new.
    */
-  add(extra: Headroom, meanwhile: Pick<Headroom, Part>): void {
-    for (const part of PARTS) {
+  add(extra: Headroom, meanwhile: Omit<Headroom, "credit">): void {
+    for (const part of COUNTED) {
       if (this[part] < LIMITLESS) this[part] += extra[part];
       else this[part] = extra[part] - meanwhile[part];
     }
@@ -93,7 +90,7 @@ export class Unused implements Headroom {
   /** Keeps at most what `n` requests of a size need. */
   keepAtMost(n: number, size: Size): void {
     const most: Headroom = { ...size, running: 1, requests: 1 };
-    for (const part of ["credit", ...PARTS] as const) {
+    for (const part of PARTS) {
       // Below 0 when a limit is new. What runs is reported as held.
       if (this[part] < LIMITLESS) this[part] = Math.max(0, Math.min(this[part], n * most[part]));
     }
