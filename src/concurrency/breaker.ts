@@ -105,11 +105,6 @@ export class Breaker {
     return this.#openedAt === undefined;
   }
 
-  /** Closes the circuit, and forgets what has failed. */
-  reset(): void {
-    this.#close();
-  }
-
   /** Share of the requests in the window that failed, 0 to 1. */
   get failedShare(): number {
     const { requests, failed } = this.#sum();
@@ -134,7 +129,7 @@ export class Breaker {
     if (kind === "probe") this.#isProbing = false;
     if (result === "unknown") return;
     const isFailed = result === "failed";
-    if (kind !== "usual" && !isFailed) this.#close();
+    if (kind !== "usual" && !isFailed) this.reset();
     // A probe that fails starts another cool-down. Other calls do not extend it.
     if (kind === "probe" && isFailed) this.#open(requester.workspace);
     this.#count(requester, isFailed);
@@ -152,7 +147,8 @@ export class Breaker {
     this.#failedProbe = failedProbe;
   }
 
-  #close(): void {
+  /** Closes the circuit, and forgets what has failed. */
+  reset(): void {
     this.#openedAt = undefined;
     this.#failedProbe = undefined;
     this.#halves = [new Map(), new Map()];
