@@ -9,11 +9,10 @@ interface PartitionedTable {
   table: string;
   /** What one partition holds. */
   unit: Unit;
-  /** Beginning of the names of the partitions. */
-  prefix: string;
+  /** The time by which rows are parted. */
   column: string;
-  /** The values of the columns before the time in the bounds of a partition, as SQL. */
-  boundPrefix: string;
+  /** Only its rows of minutes are partitioned, as `usage_minute_2026_11`. */
+  ofMinutes?: true;
   /** Age in days from which partitions are dropped, or which of the configured ones it is; false: they are kept. */
   expires: keyof Retention | number | false;
 }
@@ -37,25 +36,13 @@ const OUTCOME_DAYS = 7;
 export const MAX_TEXT_DAYS = 30;
 
 const TABLES: readonly PartitionedTable[] = [
-  {
-    ...{ table: "generations", unit: "month", prefix: "generations", column: "created_at" },
-    ...{ boundPrefix: "", expires: "usage" },
-  },
-  {
-    ...{ table: "usage", unit: "month", prefix: "usage_minute", column: "start" },
-    ...{ boundPrefix: "'minute', ", expires: "usage" },
-  },
-  {
-    ...{ table: "usage_subjects", unit: "month", prefix: "usage_subjects_minute", column: "start" },
-    ...{ boundPrefix: "'minute', ", expires: "usage" },
-  },
-  { table: "ledger", unit: "month", prefix: "ledger", column: "at", boundPrefix: "", expires: false },
-  { table: "outcomes", unit: "day", prefix: "outcomes", column: "created_at", boundPrefix: "", expires: OUTCOME_DAYS },
-  { table: "runs", unit: "day", prefix: "runs", column: "began_at", boundPrefix: "", expires: "runs" },
-  {
-    ...{ table: "run_texts", unit: "day", prefix: "run_texts", column: "began_at" },
-    ...{ boundPrefix: "", expires: MAX_TEXT_DAYS },
-  },
+  { table: "generations", unit: "month", column: "created_at", expires: "usage" },
+  { table: "usage", unit: "month", column: "start", ofMinutes: true, expires: "usage" },
+  { table: "usage_subjects", unit: "month", column: "start", ofMinutes: true, expires: "usage" },
+  { table: "ledger", unit: "month", column: "at", expires: false },
+  { table: "outcomes", unit: "day", column: "created_at", expires: OUTCOME_DAYS },
+  { table: "runs", unit: "day", column: "began_at", expires: "runs" },
+  { table: "run_texts", unit: "day", column: "began_at", expires: MAX_TEXT_DAYS },
 ];
 
 /** Age of the counters of a capped subject from which they are dropped, in days. The longest period has 31. */
@@ -201,19 +188,20 @@ export async function arrangePartitions(
 }
 
 /** Names of the partitions of single months or days. */
-async function partitionsOf(query: Query, { table, prefix, unit }: PartitionedTable): Promise<string[]> {
+async function partitionsOf(query: Query, source: PartitionedTable): Promise<string[]> {
   const rows = await query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = $1::regclass and c.relname ~ $2`,
-    [table, `^${prefix}_\\d{4}(_\\d{2}){${unit === "month" ? 1 : 2}}$`],
+    [source.table, `^${prefixOf(source)}_\\d{4}(_\\d{2}){${source.unit === "month" ? 1 : 2}}$`],
   );
   return rows.map(({ name }) => name);
 }
 
 /** Months or days of the rows in the `…_rest` partition. Rows after `end` have a wrong time and stay there. */
-async function startsInRest(query: Query, { prefix, column, unit }: PartitionedTable, end: Date): Promise<Date[]> {
+async function startsInRest(query: Query, source: PartitionedTable, end: Date): Promise<Date[]> {
+  const { column, unit } = source;
   const rows = await query<{ start: Date }>(
-    `select distinct date_trunc('${unit}', ${column}, 'UTC') as start from ${prefix}_rest where ${column} < $1`,
+    `select distinct date_trunc('${unit}', ${column}, 'UTC') as start from ${prefixOf(source)}_rest where ${column} < $1`,
     [end],
   );
   return rows.map(({ start }) => start);
@@ -225,7 +213,7 @@ async function startsInRest(query: Query, { prefix, column, unit }: PartitionedT
  * partition would fail if one of its rows were written to the `…_rest` partition in the meantime.
  */
 async function createPartition(query: Query, source: PartitionedTable, start: Date, now: number): Promise<void> {
-  const { table, boundPrefix, unit } = source;
+  const { table, unit, ofMinutes } = source;
   const name = nameOf(source, start);
   // Another replica may have created it since the list was read.
   if ((await partitionsOf(query, source)).includes(name)) return;
@@ -239,12 +227,13 @@ async function createPartition(query: Query, source: PartitionedTable, start: Da
   await move(new Date(Math.min(end.getTime(), now - SETTLED_MS)));
   await query(`lock table only ${table} in access exclusive mode`);
   await move(end);
-  const [from, to] = [start, end].map((time) => `${boundPrefix}'${time.toISOString()}'`);
+  const [from, to] = [start, end].map((time) => `${ofMinutes ? "'minute', " : ""}'${time.toISOString()}'`);
   await query(`alter table ${table} attach partition ${name} for values from (${from}) to (${to})`);
 }
 
-function rowsInRest({ prefix, column }: PartitionedTable, from: Date, until: Date): string {
-  return `${prefix}_rest where ${column} >= '${from.toISOString()}' and ${column} < '${until.toISOString()}'`;
+function rowsInRest(source: PartitionedTable, from: Date, until: Date): string {
+  const { column } = source;
+  return `${prefixOf(source)}_rest where ${column} >= '${from.toISOString()}' and ${column} < '${until.toISOString()}'`;
 }
 
 /** Runs a change of partitions in a transaction; does nothing while another replica changes them. */
@@ -262,18 +251,19 @@ async function change(pool: Pool, run: (query: Query) => Promise<unknown>): Prom
   );
 }
 
-function nameOf({ prefix, unit }: PartitionedTable, start: Date): string {
-  return `${prefix}_${start.toISOString().slice(0, digits(unit)).replaceAll("-", "_")}`;
+/** Beginning of the names of the partitions. */
+function prefixOf({ table, ofMinutes }: PartitionedTable): string {
+  return ofMinutes ? `${table}_minute` : table;
 }
 
-function startOfNamed({ prefix, unit }: PartitionedTable, name: string): Date {
-  const date = name.slice(prefix.length + 1).replaceAll("_", "-");
-  return new Date(`${date}${unit === "month" ? "-01" : ""}T00:00:00Z`);
+function nameOf(source: PartitionedTable, start: Date): string {
+  const digits = source.unit === "month" ? "2026-11".length : "2026-11-30".length;
+  return `${prefixOf(source)}_${start.toISOString().slice(0, digits).replaceAll("-", "_")}`;
 }
 
-/** Characters of a date that name a partition. */
-function digits(unit: Unit): number {
-  return unit === "month" ? "2026-11".length : "2026-11-30".length;
+function startOfNamed(source: PartitionedTable, name: string): Date {
+  // Without a day, it is the first of the month.
+  return new Date(name.slice(prefixOf(source).length + 1).replaceAll("_", "-"));
 }
 
 function startOf(unit: Unit, at: Date): Date {
