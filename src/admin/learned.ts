@@ -6,7 +6,7 @@ import { type Duel, readDuels } from "../learning/knowledge.ts";
 import { summarise } from "../learning/summary.ts";
 import type { Member } from "../models/catalogue.ts";
 import type { Pool } from "../store/pool.ts";
-import { type ModelsInUse, unknownModel } from "./models-in-use.ts";
+import { type ModelsInUse, unknownModel } from "./models.ts";
 import type { Admin } from "./shared/admin.ts";
 import { record, WHOLE_SERVICE } from "./shared/audit.ts";
 

@@ -10,14 +10,12 @@ import {
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
-import { disableModel, enableModel, readDisabled } from "./disable-model.ts";
 import { listLearned, resetLearned } from "./learned.ts";
-import type { ModelsInUse } from "./models-in-use.ts";
+import { disableModel, enableModel, failureMessage, type ModelsInUse, readDisabled, testModel } from "./models.ts";
 import { type Replica, readReplicas } from "./replicas.ts";
 import { getServiceUsage } from "./service-usage.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
-import { failureMessage, testModel } from "./test-model.ts";
 import { listWorkspaceStates } from "./workspace-states.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;

@@ -21,7 +21,7 @@ import { createAlertAdmin } from "./alerts.ts";
 import { createCapAdmin } from "./caps.ts";
 import { createCreditAdmin } from "./credits.ts";
 import { createKeyAdmin } from "./keys/service.ts";
-import type { ModelsInUse } from "./models-in-use.ts";
+import type { ModelsInUse } from "./models.ts";
 import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { createPeople } from "./people/people.ts";

@@ -1,13 +1,37 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { DisabledModelSchema, OperationsService } from "../../gen/chorus/admin/v1/operations_pb.js";
+import type {
+  DisabledModelSchema,
+  ModelFailureSchema,
+  OperationsService,
+} from "../../gen/chorus/admin/v1/operations_pb.js";
+import { Failure } from "../contract/failure.ts";
+import type { Learning } from "../learning/knowledge.ts";
+import type { Member } from "../models/catalogue.ts";
+import type { Tested } from "../models/test-call.ts";
 import type { Pool } from "../store/pool.ts";
-import { type ModelsInUse, unknownModel } from "./models-in-use.ts";
+import type { ModelReport } from "../telemetry/report.ts";
 import type { Admin } from "./shared/admin.ts";
 import { record, WHOLE_SERVICE } from "./shared/audit.ts";
 import { checkLabel } from "./shared/fields.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;
+
+/** The models of the catalogue in force. */
+export interface ModelsInUse {
+  /** All models of the catalogue, disabled ones too. */
+  all(): readonly Member[];
+  /** Reads which models are disabled. */
+  disabledChanged(): Promise<void>;
+  /** Sends a model a test call; undefined for an unknown model. */
+  test(model: string): Promise<Tested | undefined>;
+  /** Undefined: learning is off. */
+  readonly learning: Pick<Learning, "refresh"> | undefined;
+}
+
+export function unknownModel(): Failure {
+  return new Failure("unknown_entity", { field: "model", message: "The catalogue has no model with this name." });
+}
 
 interface DisabledRow {
   model: string;
@@ -64,5 +88,31 @@ export function enableModel(pool: Pool, models: ModelsInUse): OperationsAdmin["e
     if (!wasDisabled && !models.all().some(({ name }) => name === model)) throw unknownModel();
     await models.disabledChanged();
     return { wasDisabled };
+  };
+}
+
+/** @param count failures since the model last answered */
+export function failureMessage(
+  { at, ...last }: Omit<NonNullable<ModelReport["failure"]>, "count">,
+  count: number,
+): MessageInitShape<typeof ModelFailureSchema> {
+  // A replica of an earlier version reports no count.
+  return { ...last, at: timestampFromDate(new Date(at)), count: BigInt(count || 1) };
+}
+
+/** Sends a short prompt to a model from this replica. It is recorded, because the vendor bills it. */
+export function testModel(pool: Pool, models: ModelsInUse): OperationsAdmin["testModel"] {
+  return async ({ model }, actor) => {
+    const tested = await models.test(model);
+    if (!tested) throw unknownModel();
+    const { failure, durationMs, version = "", inputTokens, outputTokens, usd } = tested;
+    const { status, code } = failure ?? {};
+    await record(pool.query, actor, WHOLE_SERVICE, "models.test", { model, answered: !failure, status, code });
+    return {
+      ...{ answered: !failure, durationMs: Math.round(durationMs), servedVersion: version },
+      ...{ inputTokens: BigInt(inputTokens), outputTokens: BigInt(outputTokens) },
+      ...(usd === undefined ? {} : { costUsd: usd }),
+      ...(failure ? { failure: failureMessage(failure, 1) } : {}),
+    };
   };
 }
