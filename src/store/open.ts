@@ -1,11 +1,10 @@
 import type { Log } from "../telemetry/log.ts";
 import { whenAvailable } from "./await-database.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
-import { createGate } from "./gate.ts";
 import { createHysteresis } from "./hysteresis.ts";
 import { checkSchema, migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
-import { checkServer, openPool, type Pool } from "./pool.ts";
+import { checkServer, openPool, overloaded, type Pool } from "./pool.ts";
 
 /** Timeouts of statements that a request waits for. A settlement that exceeds them waits in the journal. */
 const REQUEST_TIMEOUTS = { timeoutMs: 3_000, connectMs: 1_000 };
@@ -111,5 +110,25 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
       return result;
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** Creates a pool that refuses every statement with `overloaded` until it is opened. */
+function createGate() {
+  let inner: Pool | undefined;
+  const opened = (): Pool => {
+    if (!inner) throw overloaded(new Error("the service is still starting"));
+    return inner;
+  };
+  return {
+    pool: {
+      query: async (text, values) => opened().query(text, values),
+      tx: async (run, options) => opened().tx(run, options),
+      end: async () => inner?.end(),
+    } satisfies Pool as Pool,
+    /** Sends all further statements to `pool`. */
+    open(pool: Pool): void {
+      inner = pool;
+    },
   };
 }
