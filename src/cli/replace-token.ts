@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { replaceOperatorTokens } from "../admin/sign-in/operator-token.ts";
+import { replaceOperatorTokens } from "../admin/sign-in/tokens.ts";
 import { readDiscovery, writeDiscovery } from "../discovery/data-folder.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import { openPool } from "../store/pool.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { bootstrap, createSecrets } from "../../../src/admin/bootstrap.ts";
 import { createOperatorSessions } from "../../../src/admin/sign-in/operator-sessions.ts";
-import { replaceOperatorTokens } from "../../../src/admin/sign-in/operator-token.ts";
+import { replaceOperatorTokens } from "../../../src/admin/sign-in/tokens.ts";
 import { testDatabase } from "../../helpers/database.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
 
