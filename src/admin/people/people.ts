@@ -10,7 +10,7 @@ import { createAttempts } from "../sign-in/attempts.ts";
 import type { Opened } from "../sign-in/sessions.ts";
 import { createConfirm } from "./confirm.ts";
 import { acceptInvitation } from "./invitations.ts";
-import { insertPlaygroundKey } from "./playground-key.ts";
+import { insertPlaygroundKey } from "./keys.ts";
 import { type Attempt, createProvider, type Provider, type ProviderTokens } from "./provider.ts";
 import { unseal } from "./seal.ts";
 import { createPersonSessions, type PersonSession } from "./sessions.ts";

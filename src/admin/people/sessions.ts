@@ -7,8 +7,8 @@ import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, WHOLE_SERVICE } from "../shared/audit.ts";
 import { createSessions, type NewSession, type Session, type SessionRow, type Sessions } from "../sign-in/sessions.ts";
 import { isOperator } from "./claims.ts";
+import { insertPlaygroundKey } from "./keys.ts";
 import { storePerson } from "./person.ts";
-import { insertPlaygroundKey } from "./playground-key.ts";
 import type { SignedIn } from "./provider.ts";
 import { seal } from "./seal.ts";
 
