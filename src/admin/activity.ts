@@ -15,8 +15,8 @@ import { createGetRun, createListRunning, findVisible, type RunParts } from "./r
 import type { Admin } from "./shared/admin.ts";
 import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
-import { visibleKeys } from "./shared/own-keys.ts";
 import { readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
+import { visibleKeys } from "./shared/rights.ts";
 import { type Extent, pageOfSearch, searchIn, searchLimit } from "./shared/search.ts";
 import { checkSubject } from "./shared/subject.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";

@@ -8,7 +8,7 @@ import type { SealedText, TextKeys, TextPlace } from "../runs/text-keys.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { type Actor, record } from "./shared/audit.ts";
-import { refuseOperator } from "./shared/refuse-operator.ts";
+import { refuseOperator } from "./shared/rights.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type RunTextAdmin = Pick<Admin<typeof ActivityService>, "getRunText" | "deleteRunText">;

@@ -32,7 +32,7 @@ import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts"
 import { findText, textForItsKey } from "./run-text.ts";
 import type { Admin } from "./shared/admin.ts";
 import type { Actor } from "./shared/audit.ts";
-import { visibleKeys } from "./shared/own-keys.ts";
+import { visibleKeys } from "./shared/rights.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 /** The runs that are not in the database yet. */

@@ -9,7 +9,7 @@ import { checkTags, isEmpty, MEMBER_TAG, type Tags } from "../../contract/subjec
 import type { Pool, Query } from "../../store/pool.ts";
 import { type Actor, confinedTo, developerOf, record } from "../shared/audit.ts";
 import { checkLabel, readExpiry } from "../shared/fields.ts";
-import { holdRole } from "../shared/hold-role.ts";
+import { holdRole } from "../shared/rights.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { COLUMNS, type KeyAdmin, type KeyRow, keyMessage } from "./key.ts";
 import { listKeys } from "./list.ts";

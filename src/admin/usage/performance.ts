@@ -7,8 +7,8 @@ import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
 import { FAILED } from "../shared/failed.ts";
-import { visibleKeys } from "../shared/own-keys.ts";
 import { MS, readPeriod } from "../shared/period.ts";
+import { visibleKeys } from "../shared/rights.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import type { UsageAdmin } from "./usage.ts";
 

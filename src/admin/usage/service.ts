@@ -5,7 +5,7 @@ import { Failure } from "../../contract/failure.ts";
 import { MEMBER_TAG } from "../../contract/subjects.ts";
 import type { Pool } from "../../store/pool.ts";
 import type { Actor } from "../shared/audit.ts";
-import { visibleKeys } from "../shared/own-keys.ts";
+import { visibleKeys } from "../shared/rights.ts";
 import { checkSubject } from "../shared/subject.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import { exportUsage } from "./export.ts";

@@ -2,7 +2,7 @@ import { invalid } from "../../contract/failure.ts";
 import { MAX_TEXT_DAYS } from "../../store/partitions.ts";
 import type { Pool } from "../../store/pool.ts";
 import { record } from "../shared/audit.ts";
-import { refuseOperator } from "../shared/refuse-operator.ts";
+import { refuseOperator } from "../shared/rights.ts";
 import { findWorkspace, readWorkspace, type WorkspaceAdmin } from "./workspace.ts";
 
 /**
