@@ -6,16 +6,14 @@ import type {
   ServiceFiguresSchema,
   WorkspaceUsageSchema,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
-import { MetricsInterval, MetricsIntervalSchema } from "../../gen/chorus/v1/generation_pb.js";
+import { MetricsInterval } from "../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../contract/failure.ts";
-import { wordOf } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
 import { nearestTime } from "./shared/fields.ts";
-import { MS, next, points, readPeriod, startOf } from "./shared/period.ts";
+import { MS, next, points, readInterval, readPeriod, startOf } from "./shared/period.ts";
 
-const INTERVALS = ["hour", "day"] as const;
 const MAX_POINTS = 800;
 
 /** Use of an interval or of a workspace. */
@@ -43,9 +41,7 @@ export function getServiceUsage(
   usdPerCredit: number | undefined,
 ): Admin<typeof OperationsService>["getServiceUsage"] {
   return async (request) => {
-    const word = wordOf(MetricsIntervalSchema, request.interval || MetricsInterval.HOUR);
-    const unit = INTERVALS.find((known) => known === word);
-    if (!unit) throw invalid("interval", 'interval must be "hour" or "day".');
+    const unit = readInterval(request.interval || MetricsInterval.HOUR, ["hour", "day"]);
     const period = readPeriod(request, MS.day);
     const from = startOf(unit, period.from);
     const to = nearestTime(next(unit, startOf(unit, new Date(period.to.getTime() - 1))).getTime());

@@ -1,9 +1,20 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { type MetricsInterval, MetricsIntervalSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
+import { wordOf } from "../../contract/json-names.ts";
 import { nearestTime, readTimestamp } from "./fields.ts";
 
-export const INTERVALS = ["minute", "hour", "day", "month"] as const;
-export type Interval = (typeof INTERVALS)[number];
+export type Interval = "minute" | "hour" | "day" | "month";
+
+const LIST = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
+/** Reads the interval of the points of a series. @throws Failure `invalid_request` with `interval` for any other one */
+export function readInterval<I extends Interval>(interval: MetricsInterval, known: readonly I[]): I {
+  const word = wordOf(MetricsIntervalSchema, interval);
+  const found = known.find((one) => one === word);
+  if (!found) throw invalid("interval", `interval must be ${LIST.format(known.map((one) => `"${one}"`))}.`);
+  return found;
+}
 
 /** Milliseconds of the units with a fixed length. */
 export const MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };

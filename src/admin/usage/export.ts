@@ -1,10 +1,9 @@
-import { MetricsGroupBy } from "../../../gen/chorus/v1/generation_pb.js";
 import type { Pool, Query } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
 import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
 import { MS, readPeriod, startOf } from "../shared/period.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
-import { after, type Split, splitOf } from "./metrics.ts";
+import { after, type Split, splitOfSubjects } from "./metrics.ts";
 import { SUMS, type Sums, type UsageAdmin } from "./usage.ts";
 
 interface Row extends Sums {
@@ -30,8 +29,7 @@ export function exportUsage(pool: Pool): UsageAdmin["exportUsage"] {
     const size = sizeOfPage(pageSize);
     const [time, place = ""] = readPageToken(pageToken, /^(\d{1,15}) ([^\0]*)$/) ?? [];
     const { id: workspaceId, name } = await findWorkspace(pool.query, actor, workspace);
-    const { NONE, UNSPECIFIED, KEY } = MetricsGroupBy;
-    const split = splitOf({ groupBy: [NONE, UNSPECIFIED].includes(groupBy) ? KEY : groupBy, groupTag }, "");
+    const split = splitOfSubjects({ groupBy, groupTag });
     const { from, to } = readPeriod(period, 30 * MS.day);
     const end = new Date(Math.ceil(to.getTime() / MS.day) * MS.day);
     const range: Range = { workspaceId, from: startOf("day", from), to: end, split };

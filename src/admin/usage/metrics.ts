@@ -3,17 +3,15 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   MetricsGroupBy,
   MetricsInterval,
-  MetricsIntervalSchema,
   type MetricsRequest,
   type MetricsResponse,
   MetricsResponseSchema,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { type Failure, invalid } from "../../contract/failure.ts";
-import { wordOf } from "../../contract/json-names.ts";
 import { isTag } from "../../contract/subjects.ts";
 import type { Pool } from "../../store/pool.ts";
 import { nearestTime } from "../shared/fields.ts";
-import { INTERVALS, type Interval, MS, pieces, points, readPeriod, startOf } from "../shared/period.ts";
+import { type Interval, MS, pieces, points, readInterval, readPeriod, startOf } from "../shared/period.ts";
 import { checkSubject } from "../shared/subject.ts";
 import { SUMS, type Sums, sumOf, totalsFields } from "./usage.ts";
 
@@ -46,6 +44,12 @@ interface Counted {
 
 const WHOLE: Split = {};
 
+/** The split of lists of subjects, which are keys where no group is given. @throws Failure */
+export function splitOfSubjects({ groupBy, groupTag }: Parameters<typeof splitOf>[0]): Split {
+  const { NONE, UNSPECIFIED, KEY } = MetricsGroupBy;
+  return splitOf({ groupBy: [NONE, UNSPECIFIED].includes(groupBy) ? KEY : groupBy, groupTag }, "");
+}
+
 /** @throws Failure */
 export function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | "groupTag">, keyId: string): Split {
   const { NONE, UNSPECIFIED, KEY, USER, TAG } = MetricsGroupBy;
@@ -76,8 +80,7 @@ export async function readMetrics(
   of: Omit<Counted, "subject"> & { readonly subject?: string },
 ): Promise<MetricsResponse> {
   const width = request.interval || MetricsInterval.DAY;
-  const interval = INTERVALS.find((known) => known === wordOf(MetricsIntervalSchema, width));
-  if (!interval) throw invalid("interval", 'interval must be "minute", "hour", "day" or "month".');
+  const interval = readInterval(width, ["minute", "hour", "day", "month"]);
   const split = splitOf(request, of.keyId);
   const counted = countedOf(of, split);
   const { from: start, to: end } = readPeriod(request, DEFAULT_PERIOD_MS);

@@ -1,18 +1,15 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { LevelUsageSchema, PerformanceSchema } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { Effort, MetricsInterval, MetricsIntervalSchema } from "../../../gen/chorus/v1/generation_pb.js";
+import { Effort, MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
-import { wordOf } from "../../contract/json-names.ts";
 import type { Pool } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
 import { FAILED } from "../shared/failed.ts";
-import { MS, readPeriod } from "../shared/period.ts";
+import { MS, points, readInterval, readPeriod, startOf } from "../shared/period.ts";
 import { visibleKeys } from "../shared/rights.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import type { UsageAdmin } from "./usage.ts";
-
-const INTERVALS = ["minute", "hour", "day"] as const;
 
 const MAX_POINTS = 800;
 const MAX_MS = 92 * MS.day;
@@ -29,26 +26,24 @@ const SLOTS = 600;
 export function getPerformance(pool: Pool): UsageAdmin["getPerformance"] {
   return async ({ workspace, keyId, ...request }, actor) => {
     const { id } = await findWorkspace(pool.query, actor, workspace);
-    const word = wordOf(MetricsIntervalSchema, request.interval || MetricsInterval.HOUR);
-    const interval = INTERVALS.find((known) => known === word);
-    if (!interval) throw invalid("interval", 'interval must be "minute", "hour" or "day".');
+    const interval = readInterval(request.interval || MetricsInterval.HOUR, ["minute", "hour", "day"]);
     const { from: start, to } = readPeriod(request, MS.day);
     const width = MS[interval];
-    const from = new Date(Math.floor(start.getTime() / width) * width);
+    const from = startOf(interval, start);
     if (to.getTime() - from.getTime() > MAX_MS) throw invalid("from", "The period may have at most 92 days.");
-    const points = Math.ceil((to.getTime() - from.getTime()) / width);
-    if (points > MAX_POINTS) {
+    const count = points(interval, from, to);
+    if (count > MAX_POINTS) {
       throw invalid("interval", `The series would have more than ${MAX_POINTS} points. Use a longer interval.`);
     }
     const keys = await visibleKeys(pool.query, actor, keyId);
     const ofKeys = keys === undefined ? "" : "and key_id = any ($4)";
     const values = [id, from, to, ...(keys === undefined ? [] : [keys])];
-    const slots = Math.min(25, Math.max(4, Math.floor(SLOTS / points)));
-    const rows = Math.max(5, Math.floor(SAMPLE / (points * slots)));
+    const slots = Math.min(25, Math.max(4, Math.floor(SLOTS / count)));
+    const rows = Math.max(5, Math.floor(SAMPLE / (count * slots)));
     // One after the other, because a request may use one connection at a time.
     const took = await pool.query<Latencies>(
       `select start, percentile_disc(array[0.5, 0.95]) within group (order by latency_ms) as p
-       from generate_series(0, ${points * slots - 1}) as slot
+       from generate_series(0, ${count * slots - 1}) as slot
          cross join lateral (select $2::timestamptz + slot * interval '${width / slots} ms' as s) at
          cross join lateral (
            select latency_ms, ${FAILED} as failed from generations

@@ -1,6 +1,6 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ListTopSubjectsRequest } from "../../../gen/chorus/admin/v1/usage_pb.js";
-import { CapFigure, MetricsGroupBy } from "../../../gen/chorus/v1/generation_pb.js";
+import { CapFigure } from "../../../gen/chorus/v1/generation_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { Pool, Query } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
@@ -9,7 +9,7 @@ import { pageOf, readPageToken, sizeOfPage } from "../shared/page.ts";
 import { MS, pieces, readPeriod, startOf } from "../shared/period.ts";
 import { visibleKeys } from "../shared/rights.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
-import { after, type Split, splitOf } from "./metrics.ts";
+import { after, type Split, splitOfSubjects } from "./metrics.ts";
 import { SUMS, type Sums, totalsFields, type UsageAdmin } from "./usage.ts";
 
 const MAX_TOP = 100;
@@ -62,7 +62,7 @@ export function listTopSubjects(pool: Pool): UsageAdmin["listTopSubjects"] {
     const figure = FIGURES[request.figure];
     if (!figure) throw invalid("figure", "figure must be credits, requests, input_tokens or output_tokens.");
     checkLabel("search", request.search);
-    const split = splitOf(groupOf(request), "");
+    const split = splitOfSubjects(request);
     const { period = widen(request), position } = readPlace(request.pageToken) ?? {};
     const { id: workspaceId } = await findWorkspace(pool.query, actor, request.workspace);
     const range = { workspaceId, ...period };
@@ -102,11 +102,6 @@ export function listTopKeys(pool: Pool): UsageAdmin["listTopKeys"] {
     const rows = await readTop(pool.query, { ...of, limit: pageSize || TOP });
     return { keys: rows.map((row) => ({ keyId: row.subject, keyName: row.name, totals: totalsFields(sumsOf(row)) })) };
   };
-}
-
-function groupOf({ groupBy, groupTag }: ListTopSubjectsRequest) {
-  const { NONE, UNSPECIFIED, KEY } = MetricsGroupBy;
-  return { groupBy: [NONE, UNSPECIFIED].includes(groupBy) ? KEY : groupBy, groupTag };
 }
 
 /** Widens a period to the start of its hour (of its day when it is longer than three days) and to whole minutes. */
