@@ -71,7 +71,7 @@ async function ask(parts: Parts, secret: string, session: PersonSession, sealed:
   const tokens = JSON.parse(unseal(secret, sealed)) as ProviderTokens;
   let answer: SignedIn | undefined;
   try {
-    answer = await provider.confirm({ tokens, subject: session.confirmation.subject });
+    answer = await provider.confirm(tokens, session.confirmation.subject);
   } catch (error) {
     log.warn({ cause: errorFacts(error) }, "the identity provider does not answer; who is signed in stays");
     await pool.query("update person_sessions set asking = false, retry_at = $2 where secret_hash = $1", [

@@ -15,32 +15,9 @@ import { type Attempt, createProvider, type Provider, type ProviderTokens } from
 import { unseal } from "./seal.ts";
 import { createPersonSessions, type PersonSession } from "./sessions.ts";
 
-/** Signs people in through the OpenID provider. Methods throw Failure, `overloaded` without a database. */
-export interface People {
-  /** What the sign-in button calls the provider. */
-  readonly providerName: string;
-  /** Begins a sign-in. @returns where to send the browser, and what it must keep. @throws Failure upstream_failed */
-  begin(callback: URL): Promise<{ url: URL; attempt: Attempt }>;
-  /**
-   * Ends a sign-in.
-   * @param current address that the provider sent the browser to
-   * @param source where the browser is; the rate of failed attempts is limited for each
-   * @throws Failure upstream_failed, unauthenticated, rate_limited
-   */
-  finish(current: URL, attempt: Attempt, source: string): Promise<Opened<PersonSession>>;
-  /** Finds the session of a secret, and asks the provider when its answer is old. @throws Failure unauthenticated */
-  authenticate(secret: string | undefined): Promise<PersonSession>;
-  /** The same, with one of the person's workspaces if the shown one is none any more. */
-  show(secret: string | undefined): Promise<PersonSession>;
-  /** Changes the workspace that a session shows. @throws Failure unauthenticated, unknown_entity */
-  choose(secret: string | undefined, workspaceId: string): Promise<PersonSession>;
-  /** Uses an invitation up, and shows its workspace. @throws Failure unauthenticated, invalid_request */
-  accept(secret: string | undefined, invitation: string, source: string): Promise<PersonSession>;
-  /** Ends a session. @returns where the browser signs out at the provider, if there is such an address */
-  signOut(secret: string | undefined, back: URL): Promise<URL | undefined>;
-}
+export type People = ReturnType<typeof createPeople>;
 
-export interface PeopleParts {
+interface PeopleParts {
   readonly pool: Pool;
   readonly config: OidcConfig;
   readonly clock: Clock;
@@ -53,7 +30,8 @@ export function isPersonSecret(secret: string | undefined): boolean {
   return secret !== undefined && isWellFormed(secret, "ps_");
 }
 
-export function createPeople({ pool, config, clock, log, shares }: PeopleParts): People {
+/** Signs people in through the OpenID provider. Methods throw Failure, `overloaded` without a database. */
+export function createPeople({ pool, config, clock, log, shares }: PeopleParts) {
   const provider = createProvider(config, clock);
   const sessions = createPersonSessions(pool, config, clock);
   const read = (secret: string | undefined) => sessions.authenticate(secret);
@@ -61,6 +39,7 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts):
   const attempts = createAttempts();
   const random = () => randomBytes(32).toString("base64url");
 
+  /** Finds the session of a secret, and asks the provider when its answer is old. @throws Failure unauthenticated */
   async function authenticate(secret: string | undefined): Promise<PersonSession> {
     const session = await read(secret);
     return secret === undefined ? session : confirm(secret, session);
@@ -75,6 +54,7 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts):
     });
   }
 
+  /** Changes the workspace that a session shows. @throws Failure unauthenticated, unknown_entity */
   async function choose(secret: string | undefined, workspaceId: string): Promise<PersonSession> {
     const session = await authenticate(secret);
     if (!session.workspaces.some(({ id }) => id === workspaceId))
@@ -90,12 +70,20 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts):
   }
 
   return {
+    /** What the sign-in button calls the provider. */
     providerName: config.name,
-    async begin(callback) {
+    /** Begins a sign-in. @returns where to send the browser, and what it must keep. @throws Failure upstream_failed */
+    async begin(callback: URL): Promise<{ url: URL; attempt: Attempt }> {
       const attempt = { state: random(), nonce: random(), verifier: random() };
       return { url: await logged(provider.begin(callback, attempt)), attempt };
     },
-    async finish(current, attempt, source) {
+    /**
+     * Ends a sign-in.
+     * @param current address that the provider sent the browser to
+     * @param source where the browser is; the rate of failed attempts is limited for each
+     * @throws Failure upstream_failed, unauthenticated, rate_limited
+     */
+    async finish(current: URL, attempt: Attempt, source: string): Promise<Opened<PersonSession>> {
       try {
         const signedIn = await logged(provider.finish(current, attempt));
         return await shares.run("people", () => sessions.open(signedIn));
@@ -105,13 +93,15 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts):
       }
     },
     authenticate,
-    async show(secret) {
+    /** As `authenticate`, with one of the person's workspaces if the shown one is none any more. */
+    async show(secret: string | undefined): Promise<PersonSession> {
       const session = await authenticate(secret);
       const [first] = session.workspaces;
       return session.shown || !first ? session : choose(secret, first.id);
     },
     choose,
-    async accept(secret, invitation, source) {
+    /** Uses an invitation up, and shows its workspace. @throws Failure unauthenticated, invalid_request */
+    async accept(secret: string | undefined, invitation: string, source: string): Promise<PersonSession> {
       const { person } = await authenticate(secret);
       const accepted = await shares.run("people", () => acceptInvitation(pool, invitation, person.id, clock()));
       if (accepted) return choose(secret, accepted);
@@ -119,7 +109,9 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts):
       const message = "The invitation was used before or has expired. Ask an owner of the workspace for another one.";
       throw invalid("token", message);
     },
-    signOut: (secret, back) => signOut({ pool, provider, close: sessions.close }, secret, back),
+    /** Ends a session. @returns where the browser signs out at the provider, if there is such an address */
+    signOut: (secret: string | undefined, back: URL) =>
+      signOut({ pool, provider, close: sessions.close }, secret, back),
   };
 }
 

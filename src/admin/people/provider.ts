@@ -39,17 +39,7 @@ export interface SignedIn {
   readonly tokens: ProviderTokens;
 }
 
-/** An OpenID provider. Methods throw Failure `upstream_failed` while it cannot be used. */
-export interface Provider {
-  /** @returns where to send the browser. @param callback address that the provider sends it back to */
-  begin(callback: URL, attempt: Attempt): Promise<URL>;
-  /** Ends a sign-in. @param current address that the browser was sent back to. @throws Failure unauthenticated */
-  finish(current: URL, attempt: Attempt): Promise<SignedIn>;
-  /** Asks for the claims again. @returns undefined when the provider no longer answers for the person */
-  confirm(signedIn: { tokens: ProviderTokens; subject: string }): Promise<SignedIn | undefined>;
-  /** @returns where the browser signs out at the provider; undefined: the provider has no such address */
-  signOutUrl(tokens: ProviderTokens, back: URL): Promise<URL | undefined>;
-}
+export type Provider = ReturnType<typeof createProvider>;
 
 type Oidc = typeof import("openid-client");
 
@@ -63,12 +53,14 @@ interface Connection {
 /**
  * Creates a provider that `openid-client` speaks with: authorization code with PKCE, state and nonce. Its metadata are
  * read when they are needed, so that the service starts without it. Signatures of ID tokens are checked with keys that
- * are read at that time, so a key that the provider has changed is never missing.
+ * are read at that time, so a key that the provider has changed is never missing. Methods throw Failure
+ * `upstream_failed` while the provider cannot be used.
  */
-export function createProvider(config: OidcConfig, clock: Clock): Provider {
+export function createProvider(config: OidcConfig, clock: Clock) {
   const connect = createConnect(config, clock);
   return {
-    begin: (callback, { state, nonce, verifier }) =>
+    /** @returns where to send the browser. @param callback address that the provider sends it back to */
+    begin: (callback: URL, { state, nonce, verifier }: Attempt) =>
       guarded(async () => {
         const { oidc, configuration } = await connect(METADATA_MS.begin);
         return oidc.buildAuthorizationUrl(configuration, {
@@ -82,7 +74,8 @@ export function createProvider(config: OidcConfig, clock: Clock): Provider {
         });
       }),
 
-    finish: (current, { state, nonce, verifier }) =>
+    /** Ends a sign-in. @param current address that the browser was sent back to. @throws Failure unauthenticated */
+    finish: (current: URL, { state, nonce, verifier }: Attempt) =>
       guarded(async () => {
         const connection = await connect();
         const tokens = await connection.oidc.authorizationCodeGrant(connection.configuration, current, {
@@ -94,7 +87,8 @@ export function createProvider(config: OidcConfig, clock: Clock): Provider {
         return readClaims(connection, tokensOf(tokens, clock), tokens.claims());
       }),
 
-    confirm: async ({ tokens, subject }) => {
+    /** Asks for the claims again. @returns undefined when the provider no longer answers for the person */
+    async confirm(tokens: ProviderTokens, subject: string): Promise<SignedIn | undefined> {
       try {
         return await guarded(async () => {
           const connection = await connect();
@@ -114,7 +108,8 @@ export function createProvider(config: OidcConfig, clock: Clock): Provider {
       }
     },
 
-    signOutUrl: (tokens, back) =>
+    /** @returns where the browser signs out at the provider; undefined: the provider has no such address */
+    signOutUrl: (tokens: ProviderTokens, back: URL) =>
       guarded(async () => {
         const { oidc, configuration, metadata } = await connect();
         if (metadata.end_session_endpoint === undefined) return undefined;
