@@ -30,29 +30,26 @@ interface Key {
   readonly expiresAt: number;
 }
 
-export interface Authenticator {
-  /**
-   * Finds the caller that a secret belongs to.
-   * @returns without a promise if the key is cached
-   * @throws Failure `unauthenticated`, with the same message for a secret that is absent, unknown, revoked or expired;
-   *   `overloaded` when the database is unavailable.
-   */
-  authenticate(secret: string | undefined): Caller | Promise<Caller>;
-  /** Removes a key from the cache, so that a change to it takes effect in this process at once. */
-  forget(hash: Buffer): void;
-}
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 /**
  * Creates a cache over the table of keys.
  * @param notifications report changes of keys; without them, a key in use is looked up every quarter of a second
  */
-export function createAuthenticator(pool: Pool, clock: Clock, notifications?: Notifications): Authenticator {
+export function createAuthenticator(pool: Pool, clock: Clock, notifications?: Notifications) {
   const cache = createSecretCache((hashes) => readKeys(pool, hashes), clock, notifications);
   return {
-    authenticate(secret) {
+    /**
+     * Finds the caller that a secret belongs to.
+     * @returns without a promise if the key is cached
+     * @throws Failure `unauthenticated`, with the same message for a secret that is absent, unknown, revoked or expired;
+     *   `overloaded` when the database is unavailable.
+     */
+    authenticate(secret: string | undefined): Caller | Promise<Caller> {
       const key = cache.find(secret);
       return key instanceof Promise ? key.then(ownerOf) : ownerOf(key);
     },
+    /** Removes a key from the cache, so that a change to it takes effect in this process at once. */
     forget: cache.forget,
   };
 }

@@ -6,27 +6,23 @@ import type { Notifications } from "../../store/notifications.ts";
 import type { Pool } from "../../store/pool.ts";
 import { type Actor, record, WHOLE_SERVICE } from "../shared/audit.ts";
 
-export interface Tokens {
-  /**
-   * Finds the operator or owner of a token. A token that is replaced or deleted stops working on all replicas within a
-   * second.
-   * @param needs `operator` when an owner token is not enough
-   * @throws Failure `unauthenticated`, with one message for a token that is absent, unknown, replaced or expired;
-   * `missing_scope` for an owner where an operator is needed; `overloaded` when the database is unavailable
-   */
-  authenticate(token: string | undefined, needs: "operator" | "owner"): Promise<Actor>;
-  /** Removes a token from the cache, so that it stops working in this process at once. */
-  forget(hash: Buffer): void;
-}
+export type Tokens = ReturnType<typeof createTokens>;
 
 /**
  * Looks up tokens in the tables `operator_tokens` and `owner_tokens`.
  * @param notifications report changes of tokens; without them, a token in use is looked up every quarter of a second
  */
-export function createTokens(pool: Pool, clock: Clock = Date.now, notifications?: Notifications): Tokens {
+export function createTokens(pool: Pool, clock: Clock = Date.now, notifications?: Notifications) {
   const cache = createSecretCache((hashes) => readTokens(pool, hashes), clock, notifications);
   return {
-    async authenticate(token, needs) {
+    /**
+     * Finds the operator or owner of a token. A token that is replaced or deleted stops working on all replicas within a
+     * second.
+     * @param needs `operator` when an owner token is not enough
+     * @throws Failure `unauthenticated`, with one message for a token that is absent, unknown, replaced or expired;
+     * `missing_scope` for an owner where an operator is needed; `overloaded` when the database is unavailable
+     */
+    async authenticate(token: string | undefined, needs: "operator" | "owner"): Promise<Actor> {
       const actor = (await cache.find(token))?.actor;
       if (!actor) {
         throw new Failure("unauthenticated", {
@@ -38,6 +34,7 @@ export function createTokens(pool: Pool, clock: Clock = Date.now, notifications?
       }
       return actor;
     },
+    /** Removes a token from the cache, so that it stops working in this process at once. */
     forget: cache.forget,
   };
 }
