@@ -21,22 +21,7 @@ interface Bounds {
 }
 
 /** Applies the bounds to one body while it arrives. */
-interface BodyMeter {
-  /**
-   * Checks the length that the body states, before its first byte is read.
-   * @throws Failure request_too_large or overloaded
-   */
-  start(): void;
-  /**
-   * Pauses a large body until its next turn.
-   * @throws Failure request_too_large, also for too many values; overloaded; CallerGone after the release of the hold
-   */
-  add(chunk: Uint8Array): void;
-  /** Call it when the body is not read any further. */
-  end(): void;
-}
-
-export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
+export function meterBody(request: IncomingMessage, bounds: Bounds) {
   const { hold, maxBytes, prefixBytes = 0, count } = bounds;
   const stated = request.headers["content-length"];
   let size = 0;
@@ -46,12 +31,20 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
     return !hasEnded;
   };
   return {
-    start() {
+    /**
+     * Checks the length that the body states, before its first byte is read.
+     * @throws Failure request_too_large or overloaded
+     */
+    start(): void {
       if (stated === undefined) return;
       checkStatedLength(stated, maxBytes);
       hold.expect(Number(stated));
     },
-    add(chunk) {
+    /**
+     * Pauses a large body until its next turn.
+     * @throws Failure request_too_large, also for too many values; overloaded; CallerGone after the release of the hold
+     */
+    add(chunk: Uint8Array): void {
       size += chunk.length;
       if (size > maxBytes + prefixBytes) throw tooLarge(maxBytes);
       hold.take(chunk.length);
@@ -60,16 +53,14 @@ export function meterBody(request: IncomingMessage, bounds: Bounds): BodyMeter {
       request.pause();
       turns.add(request, resume);
     },
-    end() {
+    /** Call it when the body is not read any further. */
+    end(): void {
       hasEnded = true;
     },
   };
 }
 
-/**
- * Checks the length that a request states in `Content-Length`.
- * @throws Failure request_too_large
- */
+/** Checks the length that a request states in `Content-Length`. @throws Failure request_too_large */
 export function checkStatedLength(stated: string | null | undefined, maxBytes: number): void {
   if (Number(stated ?? 0) > maxBytes) throw tooLarge(maxBytes);
 }

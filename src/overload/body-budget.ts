@@ -19,16 +19,7 @@ export interface BodyTimeouts {
 export type BodySender = { readonly workspaceId: string } | { readonly admin: string };
 
 /** Memory for the request bodies of a listener. */
-export interface BodyBudget {
-  /**
-   * Begins a body, which has until the end of its timeouts to arrive.
-   * @param abort called at most once, before `complete`: with `request_incomplete` when the body is late, or with
-   *   `overloaded` when another sender needs the memory. The hold is released by then.
-   */
-  open(sender: BodySender, abort: (failure: Failure) => void): BodyHold;
-  /** Bytes of bodies in memory. */
-  readonly used: number;
-}
+export type BodyBudget = ReturnType<typeof createBodyBudget>;
 
 type OnShed = (cause: "body_memory" | "body_aborted" | "slow_body") => void;
 
@@ -53,13 +44,19 @@ export interface BodyHold {
  * size fits in any case.
  * @param onShed called for each body that is refused or aborted
  */
-export function createBodyBudget(total: number, timeouts: BodyTimeouts, onShed: OnShed = () => undefined): BodyBudget {
+export function createBodyBudget(total: number, timeouts: BodyTimeouts, onShed: OnShed = () => undefined) {
   const callers = new BodyPool(total, BODIES.max, timeouts, onShed);
   const admins = new BodyPool(BODIES.adminBytes, BODIES.maxSmall, timeouts, onShed);
   return {
-    open: (sender, abort) =>
+    /**
+     * Begins a body, which has until the end of its timeouts to arrive.
+     * @param abort called at most once, before `complete`: with `request_incomplete` when the body is late, or with
+     *   `overloaded` when another sender needs the memory. The hold is released by then.
+     */
+    open: (sender: BodySender, abort: (failure: Failure) => void): BodyHold =>
       "admin" in sender ? admins.open(sender.admin, abort) : callers.open(sender.workspaceId, abort),
-    get used() {
+    /** Bytes of bodies in memory. */
+    get used(): number {
       return callers.used + admins.used;
     },
   };

@@ -2,26 +2,24 @@ import { TransientMap } from "../concurrency/transient.ts";
 import { Failure } from "../contract/failure.ts";
 import { CONNECTIONS } from "./bounds.ts";
 
-/** Counts the open requests of each workspace, and keeps one workspace from using all connections. */
-export interface WorkspaceRequests {
-  /**
-   * Begins a request of a workspace.
-   * @returns a function that ends it
-   * @throws Failure overloaded while the workspace uses more than half of the connections and three quarters are in use
-   */
-  begin(workspaceId: string): () => void;
-}
+export type WorkspaceRequests = ReturnType<typeof createWorkspaceRequests>;
 
 /**
+ * Counts the open requests of each workspace, and keeps one workspace from using all connections.
  * @param max most open connections
  * @param onShed called when a request is refused
  */
-export function createWorkspaceRequests(max: number, onShed: () => void): WorkspaceRequests {
+export function createWorkspaceRequests(max: number, onShed: () => void) {
   const { share } = CONNECTIONS;
   const open = new TransientMap<string, number>();
   let total = 0;
   return {
-    begin(workspaceId) {
+    /**
+     * Begins a request of a workspace.
+     * @returns a function that ends it
+     * @throws Failure overloaded while the workspace uses more than half of the connections and three quarters are in use
+     */
+    begin(workspaceId: string): () => void {
       const own = open.get(workspaceId) ?? 0;
       if (own >= max * share.own && total >= max * share.all) {
         onShed();
