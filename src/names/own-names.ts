@@ -13,12 +13,7 @@ const KEPT_MS = 3_600_000;
 /** Most names that are kept. An operator has some ten. */
 const MAX_NAMES = 256;
 
-/** Resolves the names that the operator has configured: of vendors, of the search backend, of trusted webhooks. */
-export interface OwnNames {
-  resolve: Resolve;
-  /** Looks a name up in the background, so that the first connection need not wait. Does nothing for an address. */
-  prepare(host: string): void;
-}
+export type OwnNames = ReturnType<typeof createOwnNames>;
 
 /** What is known of a name. */
 interface Known {
@@ -32,7 +27,8 @@ interface Known {
 }
 
 /**
- * Resolves names as all programs of this machine do (`getaddrinfo`), and keeps the addresses. A look-up holds one of
+ * Resolves the names that the operator has configured: of vendors, of the search backend, of trusted webhooks. It
+ * resolves names as all programs of this machine do (`getaddrinfo`), and keeps the addresses. A look-up holds one of
  * the two threads that libuv has for look-ups, so each name has one at a time. Names that others choose must not be
  * resolved here.
  * @param lookUp default: `getaddrinfo`
@@ -41,7 +37,7 @@ interface Known {
 export function createOwnNames(
   lookUp: Resolve = (host) => promises.lookup(host, { all: true }),
   clock: () => number = () => performance.now(),
-): OwnNames {
+) {
   const names = new Map<string, Known>();
 
   function knownOf(host: string): Known {
@@ -76,7 +72,7 @@ export function createOwnNames(
   }
 
   return {
-    async resolve(host) {
+    async resolve(host: string): Promise<readonly LookupAddress[]> {
       const known = knownOf(host);
       const { addresses, foundAt, freshUntil } = known;
       const now = clock();
@@ -86,7 +82,8 @@ export function createOwnNames(
       const { since, promise } = known.pending;
       return within(since + LATE_MS - now, promise, addresses);
     },
-    prepare(host) {
+    /** Looks a name up in the background, so that the first connection need not wait. Does nothing for an address. */
+    prepare(host: string): void {
       if (isIP(host.replace(/^\[|\]$/g, "")) === 0) refresh(host, knownOf(host));
     },
   };

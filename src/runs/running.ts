@@ -41,13 +41,7 @@ export interface Look {
   look(): { readonly facts: RunningFacts; readonly run: RunFacts };
 }
 
-/** Finds requests that run, on any replica. */
-export interface RunningRequests {
-  /** Those of a workspace, newest first; of a busy replica only the newest, about 25. */
-  list(workspaceId: string): Promise<RunningRequest[]>;
-  /** One with its steps and calls so far; undefined if it does not run. */
-  find(workspaceId: string, id: string): Promise<RunningRequest | undefined>;
-}
+export type RunningRequests = ReturnType<typeof findRunning>;
 
 interface Wanted {
   readonly workspaceId: string;
@@ -69,8 +63,9 @@ interface Reply {
 type Looks = Pick<TransientMap<string, Look>, "get" | "values">;
 
 /**
- * Answers what other processes ask about the requests of this one, and asks them. No request that is not asked for
- * costs a message. Messages can be lost, so a request can be missing for a moment.
+ * Finds requests that run, on any replica. Answers what other processes ask about the requests of this one, and asks
+ * them. No request that is not asked for costs a message. Messages can be lost, so a request can be missing for a
+ * moment.
  * @param here the running requests of this process
  * @param hasOthers whether other processes may run requests
  */
@@ -78,7 +73,7 @@ export function findRunning(
   here: Looks,
   notifications: Pick<Notifications, "listen" | "notify">,
   hasOthers: () => Promise<boolean>,
-): RunningRequests {
+) {
   const waiting = new Map<string, (requests: readonly RunningRequest[]) => void>();
   const send = (channel: string, message: Question | Reply) =>
     // Without the database, the asker sees the requests of its own process.
@@ -114,12 +109,14 @@ export function findRunning(
   }
 
   return {
-    async list(workspaceId) {
+    /** Those of a workspace, newest first; of a busy replica only the newest, about 25. */
+    async list(workspaceId: string): Promise<RunningRequest[]> {
       const found = await ask({ workspaceId });
       // The time is at the start of each identifier.
       return found.toSorted((a, b) => (a.id < b.id ? 1 : -1));
     },
-    async find(workspaceId, id) {
+    /** One with its steps and calls so far; undefined if it does not run. */
+    async find(workspaceId: string, id: string): Promise<RunningRequest | undefined> {
       const [found] = await ask({ workspaceId, id });
       return found;
     },

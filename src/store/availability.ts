@@ -6,26 +6,15 @@ import { setTimeout as sleep } from "node:timers/promises";
  */
 const PAUSE_MS = 250;
 
-/** Remembers that a server is unavailable, so that statements fail at once instead of after a timeout. */
-export interface Availability {
-  /** @throws the error of the last probe, while the server is unavailable */
-  check(): void;
-  /** Reports a failure that an unavailable server can cause. Probes the server until it answers. */
-  reportFailure(): void;
-  /** Reports that a statement got its answer. While statements get answers, a failed probe has no effect. */
-  reportAnswer(): void;
-  /** Stops the probes. */
-  close(): void;
-}
-
 /**
+ * Remembers that a server is unavailable, so that statements fail at once instead of after a timeout.
  * @param probe resolves when the server answers; must reject within a few seconds when it does not
  * @param onChange called when the server has become unavailable or available again
  */
 export function createAvailability(
   probe: () => Promise<void>,
   onChange: (isAvailable: boolean) => void = () => undefined,
-): Availability {
+) {
   const closing = new AbortController();
   let unavailable: { error: unknown } | undefined;
   let isProbing = false;
@@ -53,20 +42,24 @@ export function createAvailability(
   }
 
   return {
-    check() {
+    /** @throws the error of the last probe, while the server is unavailable */
+    check(): void {
       if (unavailable) throw unavailable.error;
     },
-    reportFailure() {
+    /** Reports a failure that an unavailable server can cause. Probes the server until it answers. */
+    reportFailure(): void {
       if (isProbing || closing.signal.aborted) return;
       isProbing = true;
       void probeUntilAvailable().finally(() => {
         isProbing = false;
       });
     },
-    reportAnswer() {
+    /** Reports that a statement got its answer. While statements get answers, a failed probe has no effect. */
+    reportAnswer(): void {
       hasAnswered = true;
       markAvailable();
     },
+    /** Stops the probes. */
     close: () => closing.abort(),
   };
 }
