@@ -23,27 +23,7 @@ export interface Pools {
   readonly maintenance: Pool;
 }
 
-/**
- * The database. Its pools refuse every statement with `overloaded` until `open` has resolved. Disposing it closes the
- * connections and stops an embedded server.
- */
-export interface Store extends Pools, AsyncDisposable {
-  /** Messages between the processes that use the database. They connect in the background when it is available. */
-  readonly notifications: Notifications;
-  /** Whether the pools accept statements. */
-  readonly isOpen: boolean;
-  /**
-   * False when the database has been unavailable for ten seconds, until it has been available for two. Asking costs
-   * nothing: the statements of the heartbeat show the state of the database.
-   */
-  readonly isReachable: boolean;
-  /**
-   * Waits for the database for as long as it is unavailable, brings the schema up to date and runs `prepare`.
-   * @param prepare what must be in the database before the first request; gets pools that accept statements already
-   * @throws Error naming DATABASE_URL when waiting cannot help; the reason of the signal
-   */
-  open<T>(prepare: (pools: Pools, repeat: Repeat) => Promise<T>): Promise<T>;
-}
+export type Store = ReturnType<typeof createStore>;
 
 /** Runs a function again for as long as the database is unavailable. */
 export type Repeat = <T>(run: () => Promise<T>) => Promise<T>;
@@ -61,8 +41,12 @@ export interface StoreOptions {
   databaseConnections: number;
 }
 
-/** Creates the store without touching the database. @param signal aborts `open` */
-export function createStore(options: StoreOptions, log: Log, signal: AbortSignal): Store {
+/**
+ * Creates the store without touching the database. Its pools refuse every statement with `overloaded` until `open` has
+ * resolved. Disposing it closes the connections and stops an embedded server.
+ * @param signal aborts `open`
+ */
+export function createStore(options: StoreOptions, log: Log, signal: AbortSignal) {
   const { databaseUrl, databaseListenUrl, dataDir, prepares, migrates, databaseConnections: max } = options;
   const stack = new AsyncDisposableStack();
   const requests = createGate();
@@ -81,14 +65,25 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
   return {
     requests: requests.pool,
     maintenance: maintenance.pool,
-    notifications,
-    get isOpen() {
+    /** Messages between the processes that use the database. They connect in the background when it is available. */
+    notifications: notifications as Notifications,
+    /** Whether the pools accept statements. */
+    get isOpen(): boolean {
       return isOpen;
     },
-    get isReachable() {
+    /**
+     * False when the database has been unavailable for ten seconds, until it has been available for two. Asking costs
+     * nothing: the statements of the heartbeat show the state of the database.
+     */
+    get isReachable(): boolean {
       return reachable.value;
     },
-    async open(prepare) {
+    /**
+     * Waits for the database for as long as it is unavailable, brings the schema up to date and runs `prepare`.
+     * @param prepare what must be in the database before the first request; gets pools that accept statements already
+     * @throws Error naming DATABASE_URL when waiting cannot help; the reason of the signal
+     */
+    async open<T>(prepare: (pools: Pools, repeat: Repeat) => Promise<T>): Promise<T> {
       const url = await urlOfDatabase();
       signal.throwIfAborted();
       const ofRequests = { ...REQUEST_TIMEOUTS, max, prepares, onAvailability: reachable.set };
