@@ -35,7 +35,7 @@ import { startShedder } from "../overload/shedder.ts";
 import { RunKeeper } from "../runs/keeper.ts";
 import { findRunning } from "../runs/running.ts";
 import { TextKeys } from "../runs/text-keys.ts";
-import { TextStore } from "../runs/text-store.ts";
+import { createTextStore } from "../runs/text-store.ts";
 import { createSearch } from "../search/search.ts";
 import { createStore, type Store } from "../store/open.ts";
 import { keepPartitions } from "../store/partitions.ts";
@@ -167,8 +167,8 @@ function createServiceParts(context: Context, store: Store, admission: Admission
   const { deadlines, levels } = config;
   const { isOn, perDay, textKeys: keys, textBytesPerDay } = config.runs;
   const textKeys = new TextKeys(keys);
-  const texts = textKeys.areSet ? new TextStore(maintenance, textKeys, textBytesPerDay) : undefined;
-  const runs = isOn ? new RunKeeper(maintenance, { perDay, texts }) : undefined;
+  const storeTexts = textKeys.areSet ? createTextStore(maintenance, textKeys, textBytesPerDay) : undefined;
+  const runs = isOn ? new RunKeeper(maintenance, { perDay, storeTexts }) : undefined;
   stack.defer(() => runs?.flush());
   telemetry.watchRuns(() => runs?.counts);
   const { generation, learning, probes, hasAnswered } = createReloadable(context, store, {

@@ -3,7 +3,7 @@ import { timeOfGeneration } from "../contract/generation-id.ts";
 import type { Pool } from "../store/pool.ts";
 import { type RunFacts, recordText } from "./record.ts";
 import type { Look } from "./running.ts";
-import type { TextStore } from "./text-store.ts";
+import type { KeptText, StoreTexts } from "./text-store.ts";
 
 /** Longest wait of a run before it is sent, in milliseconds, and number of runs that are sent at once. */
 const WAIT_MS = 200;
@@ -23,14 +23,6 @@ const DAY_MS = 86_400_000;
  */
 export type RunCounts = Record<"kept" | "over_cap" | "lost" | "text_kept" | "text_over_cap" | "text_lost", number>;
 
-/** The text of a run. */
-export interface KeptText {
-  /** Of the API key. */
-  readonly keyId: string;
-  /** See `writeText`. */
-  readonly text: Uint8Array;
-}
-
 interface Waiting extends Partial<KeptText> {
   readonly workspaceId: string;
   readonly id: string;
@@ -41,7 +33,7 @@ export interface RunsOptions {
   /** Most runs of one workspace on one day (UTC). */
   readonly perDay: number;
   /** Undefined: no text is kept. */
-  readonly texts?: Pick<TextStore, "write"> | undefined;
+  readonly storeTexts?: StoreTexts | undefined;
 }
 
 /**
@@ -54,7 +46,7 @@ export class RunKeeper {
   readonly running = new TransientMap<string, Look>();
   readonly #pool: Pick<Pool, "query">;
   readonly #perDay: number;
-  readonly #texts: RunsOptions["texts"];
+  readonly #storeTexts: StoreTexts | undefined;
   #waiting: Waiting[] = [];
   /** Bytes of text that wait. */
   #textBytes = 0;
@@ -64,15 +56,15 @@ export class RunKeeper {
   readonly #filled = new Set<string>();
   #day = 0;
 
-  constructor(pool: Pick<Pool, "query">, { perDay, texts }: RunsOptions) {
+  constructor(pool: Pick<Pool, "query">, { perDay, storeTexts }: RunsOptions) {
     this.#pool = pool;
     this.#perDay = perDay;
-    this.#texts = texts;
+    this.#storeTexts = storeTexts;
   }
 
   /** Whether texts can be kept. */
   get keepsText(): boolean {
-    return this.#texts !== undefined;
+    return this.#storeTexts !== undefined;
   }
 
   /** Shows a request until it is kept, or has ended. */
@@ -95,10 +87,13 @@ export class RunKeeper {
     else if (this.#waiting.length >= MAX_WAITING) this.counts.lost += 1;
     else {
       this.#waiting.push({ workspaceId, id, facts, ...this.#admitted(text) });
-      if (this.#running) return;
-      if (this.#waiting.length >= MAX_BATCH) this.#start();
-      else this.#timer ??= setTimeout(() => this.#start(), WAIT_MS).unref();
+      if (!this.#running) this.#schedule();
     }
+  }
+
+  #schedule(): void {
+    if (this.#waiting.length >= MAX_BATCH) this.#start();
+    else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#start(), WAIT_MS).unref();
   }
 
   /** Counts the bytes of a text that waits. @returns undefined for one that is lost */
@@ -135,8 +130,7 @@ export class RunKeeper {
     this.#timer = undefined;
     this.#running ??= this.#send().finally(() => {
       this.#running = undefined;
-      if (this.#waiting.length >= MAX_BATCH) this.#start();
-      else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#start(), WAIT_MS).unref();
+      this.#schedule();
     });
   }
 
@@ -173,10 +167,10 @@ export class RunKeeper {
     const texts = batch.flatMap(({ workspaceId, id, keyId, text }) =>
       keyId !== undefined && text ? [{ workspaceId, id, keyId, text }] : [],
     );
-    if (texts.length === 0 || !this.#texts) return;
+    if (texts.length === 0 || !this.#storeTexts) return;
     for (const { text } of texts) this.#textBytes -= text.length;
     try {
-      const kept = await this.#texts.write(texts);
+      const kept = await this.#storeTexts(texts);
       this.counts.text_kept += kept;
       this.counts.text_over_cap += texts.length - kept;
     } catch {

@@ -7,7 +7,7 @@ import { RunKeeper } from "../../src/runs/keeper.ts";
 import type { RunFacts } from "../../src/runs/record.ts";
 import { writeText } from "../../src/runs/text.ts";
 import { TextKeys } from "../../src/runs/text-keys.ts";
-import { TextStore, type WaitingText } from "../../src/runs/text-store.ts";
+import { createTextStore, type WaitingText } from "../../src/runs/text-store.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import { openPool } from "../../src/store/pool.ts";
 import { testDatabase } from "../helpers/database.ts";
@@ -91,7 +91,7 @@ test("sends few bytes of text at once, and loses texts but no runs when too many
     sizes.push(texts.reduce((sum, { text }) => sum + text.length, 0));
     return texts.length - 1;
   };
-  const keeper = new RunKeeper(pool, { perDay: 1_000, texts: { write } });
+  const keeper = new RunKeeper(pool, { perDay: 1_000, storeTexts: write });
   assert.equal(keeper.keepsText, true);
   const text = new Uint8Array(1_000_000);
   for (let i = 0; i < 40; i++) keeper.keep("ws_1", newGenerationId(NOW + i), factsOf(), { keyId: "key_1", text });
@@ -105,7 +105,7 @@ test("sends few bytes of text at once, and loses texts but no runs when too many
   await keeper.flush();
   assert.equal(keeper.counts.text_kept, 24, "there is room again");
 
-  const failing = new RunKeeper(pool, { perDay: 1_000, texts: { write: () => Promise.reject(new Error("away")) } });
+  const failing = new RunKeeper(pool, { perDay: 1_000, storeTexts: () => Promise.reject(new Error("away")) });
   failing.keep("ws_1", newGenerationId(NOW + 60), factsOf(), { keyId: "key_1", text });
   await failing.flush();
   assert.deepEqual([failing.counts.kept, failing.counts.text_lost], [1, 1]);
@@ -123,27 +123,27 @@ test("keeps text of a workspace up to so many bytes on a day, and none where it 
     },
     ...{ files: [], drafts: [], answer: "", calls: [] },
   });
-  const store = new TextStore(pool, texts, 2_000);
+  const store = createTextStore(pool, texts, 2_000);
   const at = (workspaceId: string, ms: number) => ({
     workspaceId,
     id: newGenerationId(NOW + ms),
     keyId: "key_1",
     text,
   });
-  assert.equal(await store.write([at("ws_1", 1), at("ws_1", 2), at("ws_1", 3), at("ws_1", 4)]), 2);
-  assert.equal(await store.write([at("ws_1", 5)]), 0);
-  assert.equal(await store.write([at("ws_1", DAY), at("ws_2", 1)]), 1, "the next day counts anew");
+  assert.equal(await store([at("ws_1", 1), at("ws_1", 2), at("ws_1", 3), at("ws_1", 4)]), 2);
+  assert.equal(await store([at("ws_1", 5)]), 0);
+  assert.equal(await store([at("ws_1", DAY), at("ws_2", 1)]), 1, "the next day counts anew");
 });
 
 test("keeps no text beside a change that ends it and deletes all", async (t) => {
   const { pool } = await testDatabase(t);
   await pool.query("insert into workspaces (id, name, run_text_days) values ('ws_1', 'one', 1)");
-  const store = new TextStore(pool, new TextKeys([randomBytes(32)]), 1_000_000);
+  const store = createTextStore(pool, new TextKeys([randomBytes(32)]), 1_000_000);
   const text = new Uint8Array(10);
   const writing = await pool.tx(async (query) => {
     await query("update workspaces set run_text_days = null where id = 'ws_1'");
     await query("delete from run_texts where workspace_id = 'ws_1'");
-    const write = store.write([{ workspaceId: "ws_1", id: newGenerationId(), keyId: "key_1", text }]);
+    const write = store([{ workspaceId: "ws_1", id: newGenerationId(), keyId: "key_1", text }]);
     await until(async () => {
       const waiting = await pool.query(
         `select from pg_stat_activity

@@ -9,7 +9,7 @@ import { Role } from "../../gen/chorus/v1/generation_pb.js";
 import { newGenerationId, timeOfGeneration } from "../../src/contract/generation-id.ts";
 import { writeText } from "../../src/runs/text.ts";
 import { TextKeys } from "../../src/runs/text-keys.ts";
-import { TextStore } from "../../src/runs/text-store.ts";
+import { createTextStore } from "../../src/runs/text-store.ts";
 import { arrangePartitions } from "../../src/store/partitions.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { adminOf } from "../helpers/admin.ts";
@@ -200,7 +200,7 @@ test("shows developers the text of own keys only", async (t) => {
      values ('ws_1', 'key_own', 'a', 'ck_a', 'mine', '{}', 'per_1'),
        ('ws_1', 'key_other', 'b', 'ck_b', '', '{}', null)`,
   );
-  const store = new TextStore(pool, texts, 1_000_000);
+  const store = createTextStore(pool, texts, 1_000_000);
   const ids = { own: newGenerationId(), other: newGenerationId() };
   for (const [key, id] of Object.entries(ids)) {
     await pool.query(
@@ -209,7 +209,7 @@ test("shows developers the text of own keys only", async (t) => {
       [id, new Date(timeOfGeneration(id) ?? 0), `key_${key}`],
     );
     const text = writeText({ ...NOTHING, answer: `Answer to ${key}` });
-    assert.equal(await store.write([{ workspaceId: "ws_1", id, keyId: `key_${key}`, text }]), 1);
+    assert.equal(await store([{ workspaceId: "ws_1", id, keyId: `key_${key}`, text }]), 1);
   }
   const developer = { kind: "member", id: "per_1", workspaceId: "ws_1", role: "developer" } as const;
   assert.equal((await activity.getRunText({ id: ids.own }, developer)).answer, "Answer to own");
