@@ -45,13 +45,7 @@ function searxng({ baseUrl = "http://127.0.0.1:8888", apiKey }: SearchConfig): B
         headers: { accept: "application/json", ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) },
       };
     },
-    read: (response) =>
-      list(member(response, "results"))?.map((item) => ({
-        title: string(item, "title"),
-        url: string(item, "url"),
-        text: string(item, "content"),
-        published: string(item, "publishedDate"),
-      })),
+    read: (response) => found(member(response, "results"), "content", "publishedDate"),
     hint: (status) => (status === 403 ? 'Its settings.yml must list "json" under search.formats.' : undefined),
   };
 }
@@ -79,12 +73,8 @@ function brave({ baseUrl = "https://api.search.brave.com", apiKey = "", results 
     read(response) {
       if (member(response, "type") !== "search") return undefined;
       // `web` is missing when nothing was found.
-      return list(member(member(response, "web") ?? { results: [] }, "results"))?.map((item) => ({
-        title: string(item, "title"),
-        url: string(item, "url"),
-        text: [string(item, "description"), ...(list(member(item, "extra_snippets")) ?? []).filter(isString)].join(" "),
-        published: string(item, "page_age"),
-      }));
+      const results = member(member(response, "web") ?? { results: [] }, "results");
+      return found(results, "description", "page_age", "extra_snippets");
     },
   };
 }
@@ -105,19 +95,26 @@ function tavily({ baseUrl = "https://api.tavily.com", apiKey = "", results }: Se
       },
       body: JSON.stringify({ query, max_results: requestedResults(results), search_depth: "basic" }),
     }),
-    read: (response) =>
-      list(member(response, "results"))?.map((item) => ({
-        title: string(item, "title"),
-        url: string(item, "url"),
-        text: string(item, "content"),
-        published: string(item, "published_date"),
-      })),
+    read: (response) => found(member(response, "results"), "content", "published_date"),
   };
 }
 
 /** Adds the backend's path to a base URL without one. */
 function withPath(baseUrl: string, path: string): string {
   return new URL(baseUrl).pathname === "/" ? `${baseUrl}${path}` : baseUrl;
+}
+
+/**
+ * The results of a list, or undefined for another value.
+ * @param text members with the text and the date of a result, and with a list of more texts
+ */
+function found(results: unknown, text: string, published: string, more = ""): Found[] | undefined {
+  return list(results)?.map((item) => ({
+    title: string(item, "title"),
+    url: string(item, "url"),
+    text: [string(item, text), ...(list(member(item, more)) ?? []).filter(isString)].join(" "),
+    published: string(item, published),
+  }));
 }
 
 function member(value: unknown, name: string): unknown {
