@@ -5,9 +5,8 @@ import type { Admin } from "./shared/admin.ts";
 import { amountText } from "./shared/amount.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { microsOf, pageToken, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
+import { MS } from "./shared/period.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Sums of settlements of an hour. Amounts are in millionths of a credit. */
 interface Hour {
@@ -61,7 +60,7 @@ export function listLedgerHours(pool: Pool): Admin<typeof CreditService>["listLe
 }
 
 function wholeHour(at: Date | undefined, round: (hours: number) => number): Date | null {
-  return at ? new Date(round(at.getTime() / HOUR_MS) * HOUR_MS) : null;
+  return at ? new Date(round(at.getTime() / MS.hour) * MS.hour) : null;
 }
 
 /** Adds what the previous page has read of an hour. */
@@ -69,7 +68,7 @@ function withBegun(read: readonly Hour[], place: readonly string[] | undefined):
   if (!place) return read;
   const [micros = 0n, last = 0n, settlements = 0n, granted = 0n, purchased = 0n] = place.map(BigInt);
   if (settlements === 0n) return read;
-  const start = new Date(Math.floor(Number(micros / 1_000n) / HOUR_MS) * HOUR_MS);
+  const start = new Date(Math.floor(Number(micros / 1_000n) / MS.hour) * MS.hour);
   const [first, ...others] = read;
   if (first?.start.getTime() !== start.getTime()) {
     return [{ start, settlements, granted, purchased, micros, last }, ...read];

@@ -66,14 +66,10 @@ export function checkSetter(developer: string | undefined, { created_by, by_deve
 
 /** SQL condition for the caps that a developer sees: those of their keys, of each key, and their own. */
 export function visibleCaps(developer: string, values: unknown[]): string {
-  const subjects = `$${values.push([...subjectsOf(developer), "key:*"])}`;
+  const subjects = `$${values.push([`tag:${MEMBER_TAG}=${developer}`, `tag:${MEMBER_TAG}=*`, "key:*"])}`;
   const person = `$${values.push(developer)}`;
   return `and (subject = any (${subjects}) or subject in
     (select 'key:' || id from api_keys where workspace_id = $1 and person_id = ${person}))`;
-}
-
-function subjectsOf(developer: string): string[] {
-  return [`tag:${MEMBER_TAG}=${developer}`, `tag:${MEMBER_TAG}=*`];
 }
 
 function notOwn(): Failure {

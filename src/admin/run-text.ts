@@ -8,12 +8,11 @@ import type { SealedText, TextKeys, TextPlace } from "../runs/text-keys.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { type Actor, record } from "./shared/audit.ts";
+import { MS } from "./shared/period.ts";
 import { refuseOperator } from "./shared/rights.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
 type RunTextAdmin = Pick<Admin<typeof ActivityService>, "getRunText" | "deleteRunText">;
-
-const DAY_MS = 86_400_000;
 
 interface Deleted {
   deleted: bigint;
@@ -135,7 +134,7 @@ async function readText(query: Query, keys: TextKeys, place: TextPlace, days: nu
     [place.workspaceId, new Date(timeOfGeneration(place.id) ?? 0), place.id],
   );
   if (!text) throw absent(RunTextState.ABSENT);
-  const keptUntil = timestampFromMs((timeOfGeneration(place.id) ?? 0) + days * DAY_MS);
+  const keptUntil = timestampFromMs((timeOfGeneration(place.id) ?? 0) + days * MS.day);
   return { ...(await openText(keys, place, text)), keptUntil };
 }
 

@@ -1,4 +1,3 @@
-import type { DescEnum } from "@bufbuild/protobuf";
 import { CallOutcomeSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { StepKindSchema, StepOutcomeSchema, StepRoleSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../contract/json-names.ts";
@@ -100,12 +99,10 @@ function withoutReasons(record: RunRecord): void {
 
 function recordOf({ trace, reasons, calls, count, notices }: RunFacts): RunRecord {
   const { agreement } = trace;
-  const models = new Set<string>();
-  for (const { model } of calls) models.add(model);
   return {
     ...(reasons.length > 0 ? { r: reasons } : {}),
     ...(agreement === undefined ? {} : { a: Math.round(agreement * 1_000) }),
-    m: models.size,
+    m: new Set(calls.map(({ model }) => model)).size,
     s: trace.steps.map(storedStep),
     c: calls.map((call) => storedCall(call, trace)),
     ...(count > calls.length ? { o: count - calls.length } : {}),
@@ -164,7 +161,7 @@ function readStep([kind, role, startedMs, durationMs, outcome, detail]: StoredSt
     role: wordOf(StepRoleSchema, role),
     startedMs,
     durationMs: durationMs < 0 ? undefined : durationMs,
-    outcome: optionalWord(StepOutcomeSchema, outcome),
+    outcome: outcome === 0 ? undefined : wordOf(StepOutcomeSchema, outcome),
     detail,
   };
 }
@@ -182,8 +179,4 @@ function readCall(stored: StoredCall): RunCall {
     ...(code === "" ? {} : { code }),
     ...(version === "" ? {} : { version }),
   };
-}
-
-function optionalWord(desc: DescEnum, number: number): string | undefined {
-  return number === 0 ? undefined : wordOf(desc, number);
 }

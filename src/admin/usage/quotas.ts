@@ -36,19 +36,19 @@ interface Row {
   held: bigint;
 }
 
-/** @param subjects of whom the caps are listed; none by default */
-export type ReadQuotas = (
-  of: Pick<Caller, "workspaceId" | "workspace">,
-  subjects?: readonly string[],
-) => Promise<QuotasResponse>;
+export type ReadQuotas = ReturnType<typeof createQuotas>;
 
 /**
  * Creates the report of the present limits and their use. What requests on other replicas use is at most two seconds
  * old.
  * @param report tells the database what a workspace's requests on this replica use; see `Admission.report`
+ * @returns a function that makes the report. It lists the caps of the given subjects
  */
-export function createQuotas(pool: Pool, report: (workspaceId: string) => Promise<void>, clock?: Clock): ReadQuotas {
-  return async ({ workspaceId, workspace }, subjects = []) => {
+export function createQuotas(pool: Pool, report: (workspaceId: string) => Promise<void>, clock?: Clock) {
+  return async (
+    { workspaceId, workspace }: Pick<Caller, "workspaceId" | "workspace">,
+    subjects: readonly string[] = [],
+  ): Promise<QuotasResponse> => {
     await report(workspaceId);
     const rows = await pool.query<Row>(
       `select t.at, p.unit, p.start, p.requests, p.input_tokens as input, p.output_tokens as output,
