@@ -29,7 +29,7 @@ interface StateRow extends WorkspaceRow, Use {
   reached: string[];
 }
 
-/** Sums over the workspaces whose name matches, in each row. Amounts are in millionths of a credit. */
+/** Sums over the workspaces whose name matches, in each row of the first page. Amounts are in millionths of a credit. */
 interface TotalsRow {
   all_workspaces: bigint;
   all_granted: bigint;
@@ -76,7 +76,7 @@ export function listWorkspaceStates(pool: Pool): Admin<typeof OperationsService>
     const [after, last] = readPageToken(pageToken, place) ?? [];
     const isFirst = after === undefined;
     const hasUse = isFirst || order === WorkspaceOrder.SPEND;
-    const found = await pool.query<(StateRow | { id: null }) & Partial<TotalsRow>>(
+    const found = await pool.query<(StateRow | { id: null }) & TotalsRow>(
       `with used as (
          select workspace_id, ${SUMS} from usage where ${RECENT} group by workspace_id),
        chosen as (
@@ -130,14 +130,13 @@ function stateMessage(row: StateRow) {
   };
 }
 
-function totalsMessage(row: Partial<TotalsRow>): MessageInitShape<typeof WorkspaceTotalsSchema> {
-  const { all_granted = 0n, all_purchased = 0n } = row;
+function totalsMessage(row: TotalsRow): MessageInitShape<typeof WorkspaceTotalsSchema> {
   return {
-    workspaces: row.all_workspaces ?? 0n,
-    balance: amountText(all_granted + all_purchased),
-    requests: row.all_requests ?? 0n,
-    failedRequests: row.all_failed ?? 0n,
-    credits: amountText(row.all_charged ?? 0n),
+    workspaces: row.all_workspaces,
+    balance: amountText(row.all_granted + row.all_purchased),
+    requests: row.all_requests,
+    failedRequests: row.all_failed,
+    credits: amountText(row.all_charged),
   };
 }
 
