@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { checkSecrets } from "../admin/bootstrap.ts";
 import { hasOtherReplicas, startReports } from "../admin/replicas.ts";
 import { createAdminServices } from "../admin/services.ts";
-import { recordByService } from "../admin/shared/audit.ts";
+import { record, WHOLE_SERVICE } from "../admin/shared/audit.ts";
 import { applyTiers } from "../admin/tiers.ts";
 import { createAuthenticator } from "../admission/authenticate.ts";
 import { keepEpoch } from "../admission/epochs.ts";
@@ -272,7 +272,7 @@ function createReloadable(
   // All workers of a service use the same files.
   const isFirst = (primary?.place ?? 1) === 1;
   const audit = async (action: string, details: object): Promise<void> => {
-    if (isFirst) await recordByService(maintenance, "reload", action, details);
+    if (isFirst) await record(maintenance.query, { kind: "service", id: "reload" }, WHOLE_SERVICE, action, details);
   };
   const reloading = startReloading({
     reader: createSettingsReader(host.env, config.workers),

@@ -4,7 +4,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { ActorKind, AnswerShape, GenerationSchema, Outcome } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { Effort, FinishReason } from "../../gen/chorus/v1/generation_pb.js";
-import { recordByService } from "../../src/admin/shared/audit.ts";
+import { record, WHOLE_SERVICE } from "../../src/admin/shared/audit.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { openWithGenerations, START } from "../helpers/generations.ts";
@@ -215,7 +215,9 @@ test("returns every change of all workspaces and of the service to an operator w
   await office.workspaces.setTier({ workspace: "two", tier: "" });
   const { key } = await office.keys.createKey({ workspace: "two" });
   await office.keys.revokeKey({ id: key?.id ?? "" });
-  await recordByService(pool, "reload", "settings.reload", { changed: ["models"] });
+  await record(pool.query, { kind: "service", id: "reload" }, WHOLE_SERVICE, "settings.reload", {
+    changed: ["models"],
+  });
   const changes: [workspace: string, action: string][] = [];
   for (let pageToken = ""; changes.length === 0 || pageToken !== ""; ) {
     const page = await office.activity.listAudit({ pageSize: 2, pageToken });

@@ -1,5 +1,5 @@
 import type { Role } from "../../contract/roles.ts";
-import type { Pool, Query } from "../../store/pool.ts";
+import type { Query } from "../../store/pool.ts";
 
 /**
  * Who makes a change: an operator, the owner of one workspace by its token, a person with a role in one workspace, or
@@ -48,8 +48,3 @@ export async function record(
 
 /** In place of a workspace: the entry concerns the service as a whole. */
 export const WHOLE_SERVICE = "";
-
-/** Records a change that the service makes to itself. @param id why it acts, such as `reload` */
-export function recordByService(pool: Pool, id: string, action: string, details: object): Promise<void> {
-  return record(pool.query, { kind: "service", id }, WHOLE_SERVICE, action, details);
-}
