@@ -17,24 +17,15 @@ export interface Requester {
   readonly workspace: string;
 }
 
-/** A call that may be made. */
-export interface Attempt {
-  /**
-   * Reports the result; only the first report counts. `failed`: the server is to blame. `unknown`: the call says
-   * nothing about the server, for example because the caller left.
-   */
-  end(result: "ok" | "failed" | "unknown"): void;
-}
-
-type Result = Parameters<Attempt["end"]>[0];
+type Result = "ok" | "failed" | "unknown";
 
 /** `forced`: it passed while the circuit was open. */
 type Kind = "usual" | "forced" | "probe";
 
 type End = (result: Result, requester: Requester, kind: Kind) => void;
 
-/** A class, because an object with a closure takes 0.15 KB more while the call lasts. */
-class Call implements Attempt {
+/** A call that may be made. A class, because an object with a closure takes 0.15 KB more while the call lasts. */
+export class Attempt {
   readonly #end: End;
   readonly #kind: Kind;
   /** Undefined after the report. */
@@ -46,6 +37,10 @@ class Call implements Attempt {
     this.#kind = kind;
   }
 
+  /**
+   * Reports the result; only the first report counts. `failed`: the server is to blame. `unknown`: the call says
+   * nothing about the server, for example because the caller left.
+   */
   end(result: Result): void {
     const requester = this.#requester;
     this.#requester = undefined;
@@ -122,7 +117,7 @@ export class Breaker {
     const isProbe = isOpen && this.#mayProbe(workspace);
     if (isOpen && !isProbe && !isForced) return undefined;
     if (isProbe) this.#isProbing = true;
-    return new Call(this.#end, requester, isProbe ? "probe" : isOpen ? "forced" : "usual");
+    return new Attempt(this.#end, requester, isProbe ? "probe" : isOpen ? "forced" : "usual");
   }
 
   readonly #end: End = (result, requester, kind) => {
