@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
+import { syncFolder } from "../files/folder.ts";
 
 /** A request that has ended and could not be settled in the database yet. */
 export interface Entry<Row extends object = object> {
@@ -40,7 +41,7 @@ export function createWriter(folder: string, paths: string[]) {
     const path = newPath(folder);
     file = { path, handle: await open(path, "ax", 0o600), size: 0 };
     paths.push(path);
-    await flush(folder);
+    await syncFolder(folder);
     return file;
   }
 
@@ -122,11 +123,4 @@ function entryOf<Row extends object>(line: string, isRow: (row: object) => row i
 
 function checksumOf(text: string): string {
   return crc32(text).toString(16).padStart(8, "0");
-}
-
-/** Syncs a folder, so that a new file in it survives a power failure. */
-async function flush(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  await handle.sync();
-  await handle.close();
 }

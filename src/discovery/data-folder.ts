@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeFolder } from "../files/make-folder.ts";
+import { makeFolder } from "../files/folder.ts";
 
 /** What the command line needs to find a service on the same machine. */
 interface DiscoveredService {

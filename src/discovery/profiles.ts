@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { makeFolder } from "../files/make-folder.ts";
+import { makeFolder } from "../files/folder.ts";
 import { writePrivateFile } from "./data-folder.ts";
 
 /** How the command line reaches a service. */

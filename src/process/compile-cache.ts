@@ -1,7 +1,7 @@
 import { constants, enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { dataDirOf } from "../config/data-dir.ts";
-import { makeFolder } from "../files/make-folder.ts";
+import { makeFolder } from "../files/folder.ts";
 
 /**
  * Keeps the modules that Node loads from now on, without types and compiled, in DATA_DIR, for the next start and for

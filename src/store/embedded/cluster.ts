@@ -21,7 +21,7 @@ import { arch, platform } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { makeFolder } from "../../files/make-folder.ts";
+import { makeFolder, syncFolder } from "../../files/folder.ts";
 import { type OsUser, osUser } from "./os-user.ts";
 import { clearPidFile, commandOf, pidFile, serverState } from "./pid-file.ts";
 
@@ -140,7 +140,7 @@ async function create(folder: string, home: string, programs: string, user: OsUs
     const access = [`--username=${ROLE}`, `--pwfile=${password}`, "--auth=scram-sha-256"];
     await runProgram({ programs, user }, "initdb", [`--pgdata=${data}`, ...access, ...locale, "--no-instructions"]);
     await rename(draft, home);
-    await flush(folder);
+    await syncFolder(folder);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
     const another = await exists(join(home, "data", "PG_VERSION"));
@@ -223,12 +223,6 @@ async function runProgram(
       { cause: error },
     );
   }
-}
-
-async function flush(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  await handle.sync();
-  await handle.close();
 }
 
 async function exists(path: string): Promise<boolean> {

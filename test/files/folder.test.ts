@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
-import { makeFolder } from "../../src/files/make-folder.ts";
+import { makeFolder } from "../../src/files/folder.ts";
 import { openCluster } from "../../src/store/embedded/cluster.ts";
 
 test("makes missing folders, and accepts one that exists", async ({ onTestFinished }) => {

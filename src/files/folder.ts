@@ -1,4 +1,4 @@
-import { mkdir, stat } from "node:fs/promises";
+import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
@@ -25,4 +25,11 @@ async function mkdirOnce(path: string, mode?: number): Promise<void> {
     const isFolder = (error as NodeJS.ErrnoException).code === "EEXIST" && (await stat(path)).isDirectory();
     if (!isFolder) throw error;
   }
+}
+
+/** Syncs a folder, so that a new name in it survives a power failure. */
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  await handle.sync();
+  await handle.close();
 }
