@@ -2,53 +2,29 @@ import { randomUUID } from "node:crypto";
 import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makeFolder } from "../files/make-folder.ts";
+import { makeFolder } from "../files/folder.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 import { createWriter, type DamagedLine, type Entry, EXTENSION, newPath, readEntries } from "./journal-file.ts";
 
-/** Settlements that wait for the database, on the local disk, so that a restart loses none of them. */
-export interface Journal<Row extends object> {
-  readonly folder: string;
-  /**
-   * Resolves when the entries are on the disk.
-   * @throws Error of the file system; then none of the entries is pending.
-   */
-  append(entries: readonly Entry<Row>[]): Promise<void>;
-  /** Entries that wait, the oldest first. */
-  pending(): readonly Entry<Row>[];
-  /** Removes entries that have been settled. */
-  drop(entries: readonly Entry<Row>[]): Promise<void>;
-  /** Writes an entry that the database will never accept to the file `refused`, for an operator to look at. */
-  refuse(entry: Entry<Row>): Promise<void>;
-  /**
-   * Number of lines in the files `damaged` (no intact entry) and `refused` of the folder. Nothing is charged for them.
-   */
-  readonly setAside: Readonly<SetAside>;
-  /** Closes the files. Pending entries stay on the disk. */
-  close(): Promise<void>;
-}
-
-interface SetAside {
-  damaged: number;
-  refused: number;
-}
+export type Journal<Row extends object> = Awaited<ReturnType<typeof openJournal<Row>>>;
 
 /** Most numbers of damaged lines in one record of the log. */
 const MAX_LINES = 20;
 
 /**
- * Opens the journal in `folder` and takes over the files that other processes left there. A process that still runs
- * notices that its file is gone and writes a new one. An entry is then in two files and is settled twice, which changes
- * nothing. A file is created with the first entry and removed when no entry waits any more, so that nothing is written
- * while the database is available. Damaged lines go to the file `damaged`, uncharged, and a file that cannot be read
- * stays: neither stops the start.
+ * Opens the journal in `folder`: settlements that wait for the database, on the local disk, so that a restart loses none
+ * of them. Takes over the files that other processes left there. A process that still runs notices that its file is
+ * gone and writes a new one. An entry is then in two files and is settled twice, which changes nothing. A file is
+ * created with the first entry and removed when no entry waits any more, so that nothing is written while the database
+ * is available. Damaged lines go to the file `damaged`, uncharged, and a file that cannot be read stays: neither stops
+ * the start.
  * @param isRow checks the shape of a row that another process has written; default: any object
  */
 export async function openJournal<Row extends object>(
   folder: string,
   log: Log,
   isRow: (row: object) => row is Row = (row): row is Row => true,
-): Promise<Journal<Row>> {
+) {
   await makeFolder(folder);
   const left = await takeOver<Row>(folder, log, isRow);
   const setAside = { damaged: await linesIn(join(folder, "damaged")), refused: await linesIn(join(folder, "refused")) };
@@ -80,21 +56,30 @@ export async function openJournal<Row extends object>(
 
   return {
     folder,
-    append: (entries) => inTurn(() => append(entries)),
-    pending: () => [...waiting],
-    drop: (entries) =>
+    /**
+     * Resolves when the entries are on the disk.
+     * @throws Error of the file system; then none of the entries is pending.
+     */
+    append: (entries: readonly Entry<Row>[]) => inTurn(() => append(entries)),
+    /** Entries that wait, the oldest first. */
+    pending: (): readonly Entry<Row>[] => [...waiting],
+    /** Removes entries that have been settled. */
+    drop: (entries: readonly Entry<Row>[]) =>
       inTurn(async () => {
         for (const entry of entries) waiting.delete(entry);
         if (waiting.size > 0) return;
         await writer.close();
         for (const path of paths.splice(0)) await rm(path, { force: true });
       }),
-    refuse: (entry) =>
+    /** Writes an entry that the database will never accept to the file `refused`, for an operator to look at. */
+    refuse: (entry: Entry<Row>) =>
       inTurn(async () => {
         await appendFile(join(folder, "refused"), `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true });
         setAside.refused += 1;
       }),
+    /** Number of lines in the files `damaged` (no intact entry) and `refused`. Nothing is charged for them. */
     setAside,
+    /** Closes the files. Pending entries stay on the disk. */
     close: () => inTurn(writer.close),
   };
 }

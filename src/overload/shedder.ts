@@ -4,26 +4,18 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { SHEDDING } from "./bounds.ts";
 
 /** Refuses some requests of callers while the event loop is late. */
-export interface Shedder {
-  /** Admits a request of a workspace. While the loop is in time, it costs one comparison. @throws Failure overloaded */
-  admit(workspace: string): void;
-}
+export type Shedder = Pick<ReturnType<typeof createShedder>, "admit">;
 
 /** Interval of the timer whose delay is measured, in milliseconds. */
 const RESOLUTION_MS = 10;
+
 /**
  * Creates a shedder, and the function that ends each window. After a second window in a row with too much delay, each
  * workspace may have at most `cap` requests in a window. The cap is the same for all, so it concerns the workspaces
  * that send most (max-min fairness). It falls by 30 % in each window with more than `boundMs` of delay, rises by 25 %
  * in each with less than half of that, and does not apply while only one workspace sends requests.
  */
-export function createShedder(
-  boundMs: number,
-  telemetry: Pick<Telemetry, "requestShed">,
-): Shedder & {
-  /** @param delayMs mean delay of the event loop in the window */
-  endWindow(delayMs: number): void;
-} {
+export function createShedder(boundMs: number, telemetry: Pick<Telemetry, "requestShed">) {
   /** Requests of each workspace in this window; undefined while the loop is in time. */
   let counts: Map<string, number> | undefined;
   let cap = Number.POSITIVE_INFINITY;
@@ -40,7 +32,8 @@ export function createShedder(
   }
 
   return {
-    admit(workspace) {
+    /** Admits a request. While the loop is in time, it costs one comparison. @throws Failure overloaded */
+    admit(workspace: string): void {
       if (!counts) return;
       const count = counts.get(workspace) ?? 0;
       if (count >= cap) {
@@ -50,7 +43,8 @@ export function createShedder(
       }
       counts.set(workspace, count + 1);
     },
-    endWindow(delayMs) {
+    /** @param delayMs mean delay of the event loop in the window */
+    endWindow(delayMs: number): void {
       if (counts) adapt(counts, delayMs);
       else if (delayMs > boundMs) calm = 0;
       const isWatched = counts ? calm < SHEDDING.calmWindows : delayMs > boundMs;

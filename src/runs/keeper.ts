@@ -17,12 +17,6 @@ const MAX_TEXT = { batch: 4_000_000, waiting: 32_000_000 };
 
 const DAY_MS = 86_400_000;
 
-/**
- * What has become of runs and of their texts. `over_cap`: their workspace had too many that day. `lost`: the database
- * was too slow.
- */
-export type RunCounts = Record<"kept" | "over_cap" | "lost" | "text_kept" | "text_over_cap" | "text_lost", number>;
-
 interface Waiting extends Partial<KeptText> {
   readonly workspaceId: string;
   readonly id: string;
@@ -41,7 +35,11 @@ export interface RunsOptions {
  * it, and a run that cannot be kept is lost.
  */
 export class RunKeeper {
-  readonly counts: RunCounts = { kept: 0, over_cap: 0, lost: 0, text_kept: 0, text_over_cap: 0, text_lost: 0 };
+  /**
+   * What has become of runs and of their texts. `over_cap`: their workspace had too many that day. `lost`: the database
+   * was too slow.
+   */
+  readonly counts = { kept: 0, over_cap: 0, lost: 0, text_kept: 0, text_over_cap: 0, text_lost: 0 };
   /** The requests that run, by the identifiers of their generations. */
   readonly running = new TransientMap<string, Look>();
   readonly #pool: Pick<Pool, "query">;
