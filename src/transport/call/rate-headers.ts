@@ -44,9 +44,15 @@ function duration(ms: number): string {
 let second = -1;
 let textOfSecond = "";
 
-/** A time as RFC 3339 without fractions. The windows of a workspace mostly end together, and a text takes 1 µs. */
+/** Windows end at whole seconds of the database's clock. This process knows that clock by so many milliseconds. */
+const TOLERANCE_MS = 100;
+
+/**
+ * A time as RFC 3339 without fractions, rounded up, because a caller that retries too early is refused again. The
+ * windows of a workspace mostly end together, and a text takes 1 µs.
+ */
 function secondText(ms: number): string {
-  const asked = Math.floor(ms / 1_000);
+  const asked = Math.ceil((ms - TOLERANCE_MS) / 1_000);
   if (asked !== second) textOfSecond = `${new Date(asked * 1_000).toISOString().slice(0, 19)}Z`;
   second = asked;
   return textOfSecond;

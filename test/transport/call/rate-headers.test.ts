@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe } from "vitest";
-import { standardRateHeaders } from "../../../src/transport/call/rate-headers.ts";
+import { describe, vi } from "vitest";
+import { anthropicRateHeaders, standardRateHeaders } from "../../../src/transport/call/rate-headers.ts";
 import { test as base } from "../../helpers/fixtures.ts";
 import { setLimits } from "../../helpers/limits.ts";
 
@@ -94,6 +94,17 @@ describe("the rate limits of the workspace", () => {
     const names = [...headers.keys()].filter((name) => name.includes("ratelimit"));
     assert.deepEqual(names, []);
   });
+});
+
+base("the time of Anthropic's format at which a window is full again is not before its end", ({ onTestFinished }) => {
+  vi.useFakeTimers({ now: Date.parse("2026-11-29T03:50:10.400Z"), toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const of = { name: "requests_per_minute", figure: "requests", limit: 9, remaining: 8, windowSeconds: 60 } as const;
+  const resetIn = (resetMs: number) => anthropicRateHeaders([{ ...of, resetMs }]).at(-1);
+  assert.equal(resetIn(49_600), "2026-11-29T03:51:00Z");
+  assert.equal(resetIn(49_599.5), "2026-11-29T03:51:00Z");
+  assert.equal(resetIn(49_600.4), "2026-11-29T03:51:00Z");
+  assert.equal(resetIn(50_000), "2026-11-29T03:51:01Z");
 });
 
 base("writing the headers takes a few microseconds of processor time", () => {
