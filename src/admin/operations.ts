@@ -72,7 +72,7 @@ function modelMessage(
     vendor: reports[0]?.vendor ?? "",
     health: disabled
       ? ModelHealth.DISABLED
-      : healthOf({ replicas: reports.length, openCircuits, refusals, calls, failedCalls }),
+      : healthOf({ replicas: reports.length, out: Math.max(openCircuits, refusals), calls, failedCalls }),
     ...(disabled ? { disabled } : {}),
     calls: BigInt(calls),
     failedCalls: BigInt(failedCalls),
@@ -91,22 +91,11 @@ function modelMessage(
   };
 }
 
-/** What decides on the health of a model. */
-interface Condition {
-  replicas: number;
-  /** Replicas that do not call it. */
-  openCircuits: number;
-  /** Replicas whose last call was refused for a reason that only the operator can mend. */
-  refusals: number;
-  calls: number;
-  failedCalls: number;
-}
-
-function healthOf(of: Condition): ModelHealth {
-  const isOut = Math.max(of.openCircuits, of.refusals);
-  if (isOut === of.replicas) return ModelHealth.DOWN;
+/** @param of.out replicas that do not call the model, or get refusals that only the operator can mend */
+function healthOf(of: Record<"replicas" | "out" | "calls" | "failedCalls", number>): ModelHealth {
+  if (of.out === of.replicas) return ModelHealth.DOWN;
   const isFailing = of.calls >= DEGRADED.calls && of.failedCalls >= DEGRADED.share * of.calls;
-  if (isOut > 0 || isFailing) return ModelHealth.DEGRADED;
+  if (of.out > 0 || isFailing) return ModelHealth.DEGRADED;
   return of.calls === 0 ? ModelHealth.UNUSED : ModelHealth.HEALTHY;
 }
 

@@ -74,31 +74,22 @@ export function getServiceUsage(
 }
 
 /**
- * Sums up the use of all workspaces by interval. It searches an index for each workspace, because the index begins with
- * it.
- * @param values start and end of the period, and the unit of the intervals
+ * SQL for sums of the use of workspaces. It searches an index for each workspace, because the index begins with it. The
+ * parameters are start and end of the period, and the unit of the intervals.
  */
+const SUMS = `sum(u.requests)::bigint as requests, sum(u.failed_requests)::bigint as failed,
+    sum(u.credits_micro)::bigint as micro
+  from workspaces w cross join lateral (
+    select * from usage where workspace_id = w.id and unit = $3 and start >= $1 and start < $2) u`;
+
+/** Sums up the use of all workspaces by interval. */
 function useByTime({ query }: Pool, values: readonly unknown[]): Promise<(Used & { start: Date })[]> {
-  return query(
-    `select u.start, sum(u.requests)::bigint as requests, sum(u.failed_requests)::bigint as failed,
-       sum(u.credits_micro)::bigint as micro
-     from workspaces w cross join lateral (
-       select * from usage where workspace_id = w.id and unit = $3 and start >= $1 and start < $2) u
-     group by u.start`,
-    values,
-  );
+  return query(`select u.start, ${SUMS} group by u.start`, values);
 }
 
-/** The workspaces that were charged most. @param values as of `useByTime` */
+/** The workspaces that were charged most. */
 function topWorkspaces({ query }: Pool, values: readonly unknown[]): Promise<(Used & { name: string })[]> {
-  return query(
-    `select w.name, sum(u.requests)::bigint as requests, sum(u.failed_requests)::bigint as failed,
-       sum(u.credits_micro)::bigint as micro
-     from workspaces w cross join lateral (
-       select * from usage where workspace_id = w.id and unit = $3 and start >= $1 and start < $2) u
-     group by w.name order by micro desc, w.name limit 10`,
-    values,
-  );
+  return query(`select w.name, ${SUMS} group by w.name order by micro desc, w.name limit 10`, values);
 }
 
 function pointsOf(used: readonly (Used & { start: Date })[], called: readonly Called[]) {
