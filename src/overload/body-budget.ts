@@ -23,17 +23,7 @@ export type BodyBudget = ReturnType<typeof createBodyBudget>;
 
 type OnShed = (cause: "body_memory" | "body_aborted" | "slow_body") => void;
 
-/** The memory of one body. */
-export interface BodyHold {
-  /** @throws Failure overloaded when a body of this size does not fit beside those of running requests */
-  expect(bytes: number): void;
-  /** Takes memory for bytes that have arrived. @throws Failure overloaded; CallerGone after `release` */
-  take(bytes: number): void;
-  /** Ends the arrival and its timeouts. The memory stays until `release`. Later calls have no effect. */
-  complete(): void;
-  /** Gives the memory back. Later calls have no effect. */
-  release(): void;
-}
+export type BodyHold = Pick<Hold, "expect" | "take" | "complete" | "release">;
 
 /**
  * Creates a budget of `total` bytes for callers, and a separate one for sign-ins, owners and operators. Bytes count
@@ -189,7 +179,8 @@ class BodyPool {
   }
 }
 
-class Hold implements BodyHold {
+/** The memory of one body. */
+class Hold {
   readonly #pool: BodyPool;
   readonly #share: Share;
   /** Undefined once the body is complete, because it refers to the body. */
@@ -207,21 +198,25 @@ class Hold implements BodyHold {
     this.#abort = abort;
   }
 
+  /** @throws Failure overloaded when a body of this size does not fit beside those of running requests */
   expect(bytes: number): void {
     this.#pool.expect(this.#share, bytes);
   }
 
+  /** Takes memory for bytes that have arrived. @throws Failure overloaded; CallerGone after `release` */
   take(bytes: number): void {
     if (this.#isReleased) throw new CallerGone();
     this.#pool.take(this.#share, bytes);
     this.held += bytes;
   }
 
+  /** Ends the arrival and its timeouts. The memory stays until `release`. Later calls have no effect. */
   complete(): void {
     this.#abort = undefined;
     this.#pool.complete(this.#share, this);
   }
 
+  /** Gives the memory back. Later calls have no effect. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
