@@ -37,6 +37,18 @@ interface LookUp<Found> {
   readonly found: Found | undefined;
 }
 
+export interface SecretCache<Found> {
+  /**
+   * Finds what a secret gives access to.
+   * @returns undefined for a secret that is absent, too long, unknown, revoked or expired; without a promise if the
+   *   cache knows it
+   * @throws Failure `overloaded` when the database is unavailable, or too many unknown secrets wait for their look-up
+   */
+  find(secret: string | undefined): Found | undefined | Promise<Found | undefined>;
+  /** Removes a secret from the cache, so that a change to it takes effect in this process at once. */
+  forget(hash: Buffer): void;
+}
+
 /** The name of a hash in the result of a look-up. */
 export function hashName(hash: Buffer): string {
   return hash.toString("latin1");
@@ -63,7 +75,7 @@ export function createSecretCache<Found extends Valid>(
   read: (hashes: Buffer[]) => Promise<ReadonlyMap<string, Found>>,
   clock: Clock,
   notifications?: Notifications,
-) {
+): SecretCache<Found> {
   const valid = new Map<string, LookUp<Found>>();
   const unknown = new Map<string, LookUp<Found>>();
   const pending = new Map<string, { startedAt: number; result: Promise<LookUp<Found>> }>();
@@ -107,7 +119,6 @@ export function createSecretCache<Found extends Valid>(
     return result;
   }
 
-  /** Removes a secret from the cache, so that a change to it takes effect in this process at once. */
   function forget(hash: Buffer): void {
     const name = hashName(hash);
     valid.delete(name);
@@ -116,13 +127,7 @@ export function createSecretCache<Found extends Valid>(
   notifications?.listen(CHANNEL, (hash) => forget(Buffer.from(hash, "hex")));
 
   return {
-    /**
-     * Finds what a secret gives access to.
-     * @returns undefined for a secret that is absent, too long, unknown, revoked or expired; without a promise if the
-     *   cache knows it
-     * @throws Failure `overloaded` when the database is unavailable, or too many unknown secrets wait for their look-up
-     */
-    find(secret: string | undefined): Found | undefined | Promise<Found | undefined> {
+    find(secret) {
       if (!secret || secret.length > MAX_SECRET_LENGTH) return undefined;
       const name = names.get(secret) ?? hashName(hashSecret(secret));
       const lookUp = valid.get(name) ?? unknown.get(name);

@@ -17,7 +17,8 @@ export function createWorkspaceRequests(max: number, onShed: () => void) {
     /**
      * Begins a request of a workspace.
      * @returns a function that ends it
-     * @throws Failure overloaded while the workspace uses more than half of the connections and three quarters are in use
+     * @throws Failure overloaded while the workspace uses more than half of the connections and three quarters of all
+     *   are in use
      */
     begin(workspaceId: string): () => void {
       const own = open.get(workspaceId) ?? 0;

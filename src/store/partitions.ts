@@ -201,7 +201,8 @@ async function partitionsOf(query: Query, source: PartitionedTable): Promise<str
 async function startsInRest(query: Query, source: PartitionedTable, end: Date): Promise<Date[]> {
   const { column, unit } = source;
   const rows = await query<{ start: Date }>(
-    `select distinct date_trunc('${unit}', ${column}, 'UTC') as start from ${prefixOf(source)}_rest where ${column} < $1`,
+    `select distinct date_trunc('${unit}', ${column}, 'UTC') as start
+     from ${prefixOf(source)}_rest where ${column} < $1`,
     [end],
   );
   return rows.map(({ start }) => start);
