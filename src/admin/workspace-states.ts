@@ -29,7 +29,7 @@ interface StateRow extends WorkspaceRow, Use {
   reached: string[];
 }
 
-/** Sums over the workspaces whose name matches, in each row of the first page. Amounts are in millionths of a credit. */
+/** Sums over the workspaces whose name matches, in each row of a first page. Amounts are in millionths of a credit. */
 interface TotalsRow {
   all_workspaces: bigint;
   all_granted: bigint;

@@ -42,8 +42,8 @@ export function createAuthenticator(pool: Pool, clock: Clock, notifications?: No
     /**
      * Finds the caller that a secret belongs to.
      * @returns without a promise if the key is cached
-     * @throws Failure `unauthenticated`, with the same message for a secret that is absent, unknown, revoked or expired;
-     *   `overloaded` when the database is unavailable.
+     * @throws Failure `unauthenticated`, with the same message for a secret that is absent, unknown, revoked or
+     *   expired; `overloaded` when the database is unavailable.
      */
     authenticate(secret: string | undefined): Caller | Promise<Caller> {
       const key = cache.find(secret);

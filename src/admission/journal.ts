@@ -13,8 +13,8 @@ const MAX_LINES = 20;
 
 /**
  * Opens the journal in `folder`: settlements that wait for the database, on the local disk, so that a restart loses
- * none of them. Takes over the files that other processes left there. A process that still runs notices that its file is
- * gone and writes a new one. An entry is then in two files and is settled twice, which changes nothing. A file is
+ * none of them. Takes over the files that other processes left there. A process that still runs notices that its file
+ * is gone and writes a new one. An entry is then in two files and is settled twice, which changes nothing. A file is
  * created with the first entry and removed when no entry waits any more, so that nothing is written while the database
  * is available. Damaged lines go to the file `damaged`, uncharged, and a file that cannot be read stays: neither stops
  * the start.

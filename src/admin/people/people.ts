@@ -37,21 +37,11 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts) 
   const read = (secret: string | undefined) => sessions.authenticate(secret);
   const confirm = createConfirm({ pool, provider, config, clock, log, read });
   const attempts = createAttempts();
-  const random = () => randomBytes(32).toString("base64url");
 
   /** Finds the session of a secret, and asks the provider when its answer is old. @throws Failure unauthenticated */
   async function authenticate(secret: string | undefined): Promise<PersonSession> {
     const session = await read(secret);
     return secret === undefined ? session : confirm(secret, session);
-  }
-
-  /** Logs why the provider cannot be used, which only an operator can mend. */
-  async function logged<T>(work: Promise<T>): Promise<T> {
-    return work.catch((error: unknown) => {
-      if (!(error instanceof Failure && error.kind === "rate_limited"))
-        log.warn({ cause: errorFacts(error) }, "a sign-in through the identity provider failed");
-      throw error;
-    });
   }
 
   /** Changes the workspace that a session shows. @throws Failure unauthenticated, unknown_entity */
@@ -60,10 +50,8 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts) 
     if (!session.workspaces.some(({ id }) => id === workspaceId))
       throw new Failure("unknown_entity", { field: "workspace", message: "You are no member of this workspace." });
     await pool.tx(async (query) => {
-      await query("update person_sessions set workspace_id = $2 where secret_hash = $1", [
-        hashSecret(secret ?? ""),
-        workspaceId,
-      ]);
+      const values = [hashSecret(secret ?? ""), workspaceId];
+      await query("update person_sessions set workspace_id = $2 where secret_hash = $1", values);
       await insertPlaygroundKey(query, workspaceId, session.person.id, new Date(clock()));
     });
     return read(secret);
@@ -75,17 +63,16 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts) 
     /** Begins a sign-in. @returns where to send the browser, and what it must keep. @throws Failure upstream_failed */
     async begin(callback: URL): Promise<{ url: URL; attempt: Attempt }> {
       const attempt = { state: random(), nonce: random(), verifier: random() };
-      return { url: await logged(provider.begin(callback, attempt)), attempt };
+      return { url: await logged(log, provider.begin(callback, attempt)), attempt };
     },
     /**
-     * Ends a sign-in.
+     * Ends a sign-in. The rate of failed attempts is limited for each source.
      * @param current address that the provider sent the browser to
-     * @param source where the browser is; the rate of failed attempts is limited for each
      * @throws Failure upstream_failed, unauthenticated, rate_limited
      */
     async finish(current: URL, attempt: Attempt, source: string): Promise<Opened<PersonSession>> {
       try {
-        const signedIn = await logged(provider.finish(current, attempt));
+        const signedIn = await logged(log, provider.finish(current, attempt));
         return await shares.run("people", () => sessions.open(signedIn));
       } catch (error) {
         if (error instanceof Failure && error.kind === "unauthenticated") attempts.fail(source);
@@ -113,6 +100,17 @@ export function createPeople({ pool, config, clock, log, shares }: PeopleParts) 
     signOut: (secret: string | undefined, back: URL) =>
       signOut({ pool, provider, close: sessions.close }, secret, back),
   };
+}
+
+const random = (): string => randomBytes(32).toString("base64url");
+
+/** Logs why the provider cannot be used, which only an operator can mend. */
+async function logged<T>(log: Log, work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    if (!(error instanceof Failure && error.kind === "rate_limited"))
+      log.warn({ cause: errorFacts(error) }, "a sign-in through the identity provider failed");
+    throw error;
+  });
 }
 
 async function signOut(

@@ -16,8 +16,8 @@ export function createTokens(pool: Pool, clock: Clock = Date.now, notifications?
   const cache = createSecretCache((hashes) => readTokens(pool, hashes), clock, notifications);
   return {
     /**
-     * Finds the operator or owner of a token. A token that is replaced or deleted stops working on all replicas within a
-     * second.
+     * Finds the operator or owner of a token. A token that is replaced or deleted stops working on all replicas within
+     * a second.
      * @param needs `operator` when an owner token is not enough
      * @throws Failure `unauthenticated`, with one message for a token that is absent, unknown, replaced or expired;
      * `missing_scope` for an owner where an operator is needed; `overloaded` when the database is unavailable
