@@ -111,7 +111,7 @@ try {
 /** Creates workspaces with every kind of limit, none of which is reached. */
 async function prepare(): Promise<void> {
   await migrate(pool);
-  await arrangePartitions(pool, Date.now(), 400);
+  await arrangePartitions(pool, Date.now(), 400, 30);
   const names = ["requests", "input_tokens", "output_tokens"].flatMap((name) =>
     ["minute", "day", "month"].map((unit) => `${name}_per_${unit}`),
   );

@@ -29,7 +29,7 @@ const STEP = 500_000;
 const RUNS = 15;
 
 async function fill(pool: Pool): Promise<void> {
-  for (let time = START; time < NOW; time += 28 * DAY) await arrangePartitions(pool, time, 36_500);
+  for (let time = START; time < NOW; time += 28 * DAY) await arrangePartitions(pool, time, 36_500, 30);
   for (let done = 0; done < ROWS; done += STEP) {
     const rows = Math.min(STEP, ROWS - done);
     const write = (workspace: string, count: number) =>

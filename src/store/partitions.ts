@@ -26,9 +26,6 @@ interface Retention {
   readonly runs: number;
 }
 
-/** Days for which runs are kept if nothing else is configured. */
-export const RUN_DAYS = 30;
-
 /** Days in which the outcome of an answer can be recorded; see `record_outcome.sql`. */
 const OUTCOME_DAYS = 7;
 
@@ -136,7 +133,7 @@ export async function arrangePartitions(
   pool: Pool,
   now: number,
   retentionDays: number,
-  runDays: number = RUN_DAYS,
+  runDays: number,
 ): Promise<void> {
   const retention: Retention = { usage: retentionDays, runs: runDays };
   for (const source of TABLES) {

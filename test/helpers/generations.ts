@@ -10,7 +10,7 @@ export const START = Date.UTC(2026, 9, 31, 23);
 /** Writes requests of two workspaces, three in each second, across the end of a month. */
 export async function openWithGenerations(t: Lifetime, count = 3_000): Promise<BackOffice & { pool: Pool }> {
   const { pool } = await testDatabase(t);
-  for (const time of [START, START + 2 * 3_600_000]) await arrangePartitions(pool, time, 36_500);
+  for (const time of [START, START + 2 * 3_600_000]) await arrangePartitions(pool, time, 36_500, 30);
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one'), ('ws_2', 'two')");
   await pool.query(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes)

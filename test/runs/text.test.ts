@@ -264,14 +264,14 @@ test("deletes texts by request, all at once, with the setting, and after their r
 
   // After its days a text is not found any more, and the next round of maintenance deletes it.
   const late = await asked(ask, owner.activity, RunTextState.KEPT);
-  await arrangePartitions(pool, Date.now() + 29 * DAY, 400);
+  await arrangePartitions(pool, Date.now() + 29 * DAY, 400, 30);
   assert.equal(await rows(), 1);
   await owner.workspaces.setRunText({ days: 1 });
   assert.equal(await rows(), 1);
-  await arrangePartitions(pool, Date.now() + 1.01 * DAY, 400);
+  await arrangePartitions(pool, Date.now() + 1.01 * DAY, 400, 30);
   assert.equal(await rows(), 0);
   await asked(ask, owner.activity, RunTextState.KEPT);
-  await arrangePartitions(pool, Date.now() + 31 * DAY, 400);
+  await arrangePartitions(pool, Date.now() + 31 * DAY, 400, 30);
   assert.equal(await rows(), 0, `${late} was in a partition that is dropped`);
 
   // The operator can end it, which deletes the texts at once.

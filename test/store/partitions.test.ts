@@ -63,13 +63,13 @@ async function places(pool: Pool, table: string, column: string): Promise<string
 test("creates partitions for the current month and the next two, and changes nothing in another round", async (t) => {
   const { pool } = await testDatabase(t);
   for (let round = 0; round < 2; round++) {
-    await arrangePartitions(pool, NOW, 400);
+    await arrangePartitions(pool, NOW, 400, 30);
     assert.deepEqual(
       await partitions(pool),
       [...months("2026_11", "2026_12", "2027_01"), "usage_day", "usage_hour"].sort(),
     );
   }
-  await arrangePartitions(pool, NOW + 1, 400);
+  await arrangePartitions(pool, NOW + 1, 400, 30);
   assert.ok((await partitions(pool)).includes("ledger_2027_02"));
 });
 
@@ -83,12 +83,12 @@ test("keeps outcomes for seven days, in a partition for each day", async (t) => 
   }
   const kept = (...names: string[]) => names.map((day) => `outcomes_${day.replaceAll("-", "_")} ${day} 23:59`);
   // The 23rd ended one millisecond less than seven days before.
-  await arrangePartitions(pool, NOW, 400);
+  await arrangePartitions(pool, NOW, 400, 30);
   assert.deepEqual(await places(pool, "outcomes", "created_at"), [
     ...kept("2026-11-23", "2026-11-24", "2026-11-30", "2026-12-02"),
     "outcomes_rest 2026-12-03 23:59",
   ]);
-  await arrangePartitions(pool, NOW + 1, 400);
+  await arrangePartitions(pool, NOW + 1, 400, 30);
   assert.deepEqual(
     await places(pool, "outcomes", "created_at"),
     kept("2026-11-24", "2026-11-30", "2026-12-02", "2026-12-03"),
@@ -106,7 +106,7 @@ test("drops the counters of capped subjects that are idle for a period, and hold
       [subject, new Date(NOW - Number(days) * 86_400_000)],
     );
   await pool.query("insert into subject_holds values ('ws_1', 'req_1', 'user:kept', 1, 5)");
-  await arrangePartitions(pool, NOW, 400);
+  await arrangePartitions(pool, NOW, 400, 30);
   assert.deepEqual(await pool.query("select subject from subject_periods"), [{ subject: "user:kept" }]);
   assert.deepEqual(await pool.query("select subject from subject_holds"), []);
 });
@@ -128,7 +128,7 @@ test("moves rows from the default partition to their month, and drops old months
     "generations_rest 2027-02-01 00:00",
   ];
   // October 2025 ended one millisecond less than 395 days before.
-  await arrangePartitions(pool, NOW, 394);
+  await arrangePartitions(pool, NOW, 394, 30);
   assert.deepEqual(await places(pool, "generations", "created_at"), kept);
   const minutes = (await places(pool, "usage", "start")).filter((place) => place.startsWith("usage_minute"));
   assert.deepEqual(
@@ -143,9 +143,9 @@ test("moves rows from the default partition to their month, and drops old months
   assert.equal((await places(pool, "ledger", "at")).length, 6);
 
   await writeGeneration(pool, "2025-11-02T00:00:00Z", "gen_9");
-  await arrangePartitions(pool, NOW, 365);
+  await arrangePartitions(pool, NOW, 365, 30);
   assert.ok((await partitions(pool)).includes("generations_2025_11"), "the month ended 364 days and a second before");
-  await arrangePartitions(pool, NOW + 2 * DAY, 365);
+  await arrangePartitions(pool, NOW + 2 * DAY, 365, 30);
   assert.ok(!(await partitions(pool)).includes("generations_2025_11"));
   assert.equal((await places(pool, "generations", "created_at")).length, 3);
 });
@@ -169,11 +169,11 @@ test("arranges partitions on several replicas while requests of the same month a
   let rounds = 0;
   for (; rounds < 50 && !(await partitions(pool)).includes("usage_minute_2026_11"); rounds++) {
     await sleep(20);
-    await Promise.allSettled(replicas.map((replica) => arrangePartitions(replica, NOW, 400)));
+    await Promise.allSettled(replicas.map((replica) => arrangePartitions(replica, NOW, 400, 30)));
   }
   working = false;
   await Promise.all(workers);
-  await arrangePartitions(pool, NOW, 400);
+  await arrangePartitions(pool, NOW, 400, 30);
   const [counts] = await pool.query(
     `select (select count(*) from generations) as generations,
        (select sum(requests) from usage_minute_2026_11) as minutes, (select sum(requests) from usage_day) as days,
@@ -198,7 +198,7 @@ test("gives up waiting for a lock after a short time and succeeds in the next ro
   await reader.query("begin; select from generations_rest");
   const start = performance.now();
   let ended = false;
-  const refused = assert.rejects(arrangePartitions(pool, NOW, 400), { code: "55P03" }).finally(() => {
+  const refused = assert.rejects(arrangePartitions(pool, NOW, 400, 30), { code: "55P03" }).finally(() => {
     ended = true;
   });
   const waits = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
@@ -208,7 +208,7 @@ test("gives up waiting for a lock after a short time and succeeds in the next ro
   const ms = performance.now() - start;
   assert.ok(ms < 10_000, `${ms}`);
   await reader.end();
-  await arrangePartitions(pool, NOW, 400);
+  await arrangePartitions(pool, NOW, 400, 30);
   assert.deepEqual(await places(pool, "generations", "created_at"), ["generations_2026_11 2026-11-15 00:00"]);
 });
 

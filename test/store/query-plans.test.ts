@@ -22,8 +22,8 @@ const DAY = 86_400_000;
 
 /** Creates two years of partitions, and 300 workspaces with some rows in each table. */
 async function fill(pool: Pool): Promise<void> {
-  for (let time = NOW - 730 * DAY; time <= NOW; time += 84 * DAY) await arrangePartitions(pool, time, 36_500);
-  await arrangePartitions(pool, NOW, 36_500);
+  for (let time = NOW - 730 * DAY; time <= NOW; time += 84 * DAY) await arrangePartitions(pool, time, 36_500, 30);
+  await arrangePartitions(pool, NOW, 36_500, 30);
   for (const statement of [
     "insert into workspaces (id, name) select 'ws_' || i, 'ws_' || i from generate_series(0, 299) i",
     `insert into api_keys (workspace_id, id, secret_hash, prefix, scopes)

@@ -116,8 +116,8 @@ async function runComposed(pool: Pool): Promise<void> {
       [id, at],
     );
   }
-  await arrangePartitions(pool, Date.parse("2026-04-01"), 400);
-  await arrangePartitions(pool, Date.parse("2028-04-01"), 400);
+  await arrangePartitions(pool, Date.parse("2026-04-01"), 400, 30);
+  await arrangePartitions(pool, Date.parse("2028-04-01"), 400, 30);
   await migrateWithout(pool, "check_books.sql");
 }
 

@@ -225,7 +225,7 @@ test("shows a developer how requests of their own keys were answered, and no oth
   const { key: own } = await office.keys.createKey({ name: "hers" }, actor);
   const { key: others } = await office.keys.createKey({ workspace: "default", name: "others" });
   const now = Date.now();
-  await arrangePartitions(pool, now, 400);
+  await arrangePartitions(pool, now, 400, 30);
   const [id, hidden] = await Promise.all(
     [own, others].map(async (key) => {
       const generation = newGenerationId(now);

@@ -16,7 +16,7 @@ export const YEAR_MS = 365 * DAY;
 export async function fillYear(pool: Pool, workspaceId: string, requests: number): Promise<void> {
   const end = Date.now();
   const start = end - YEAR_MS;
-  for (let at = start; at < end; at += 28 * DAY) await arrangePartitions(pool, at, 36_500);
+  for (let at = start; at < end; at += 28 * DAY) await arrangePartitions(pool, at, 36_500, 30);
   for (let first = 1; first <= requests; first += BATCH) {
     const last = Math.min(requests, first + BATCH - 1);
     await pool.query(
