@@ -5,7 +5,7 @@ import { lookupWith, nameError, type Resolve } from "../names/resolve.ts";
 import { Agent, request } from "../names/undici.ts";
 import { isPublicAddress } from "./public-address.ts";
 import type { Sender } from "./sender.ts";
-import { slackMessage } from "./slack.ts";
+import { slackMessage } from "./sentence.ts";
 
 /** Longest time of an attempt, in milliseconds. */
 const TIMEOUT_MS = 10_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { slackMessage } from "../../src/alerts/slack.ts";
+import { slackMessage } from "../../src/alerts/sentence.ts";
 
 const textOf = (type: string, data: object): string =>
   JSON.parse(slackMessage(JSON.stringify({ type, timestamp: "2026-11-22T10:52:52Z", data }))).text;
