@@ -13,11 +13,10 @@ import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts"
 import { createRunTextAdmin } from "./run-text.ts";
 import { createGetRun, createListRunning, findVisible, type RunParts } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
-import { FAILED } from "./shared/failed.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { visibleKeys } from "./shared/rights.ts";
-import { type Extent, pageOfSearch, searchIn, searchLimit } from "./shared/search.ts";
+import { type Extent, FAILED, pageOfSearch, searchIn, searchLimit } from "./shared/search.ts";
 import { checkSubject } from "./shared/subject.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 

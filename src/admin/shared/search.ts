@@ -4,6 +4,9 @@ import { microsOf, pageOf, pageToken } from "./page.ts";
 /** Most rows to search for one page when no index covers the filter. Searching them takes about 20 ms. */
 export const MAX_SEARCHED = 10_000;
 
+/** SQL condition for requests without an answer, as the rollups count them. */
+export const FAILED = "(not is_answered(outcome, streamed))";
+
 /** The extent of a search. It stands in each row of its result. */
 export interface Extent {
   /** Number of rows searched. */

@@ -5,9 +5,9 @@ import { Effort, MetricsInterval } from "../../../gen/chorus/v1/generation_pb.js
 import { invalid } from "../../contract/failure.ts";
 import type { Pool } from "../../store/pool.ts";
 import { amountText } from "../shared/amount.ts";
-import { FAILED } from "../shared/failed.ts";
 import { MS, points, readInterval, readPeriod, startOf } from "../shared/period.ts";
 import { visibleKeys } from "../shared/rights.ts";
+import { FAILED } from "../shared/search.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 import type { UsageAdmin } from "./usage.ts";
 
