@@ -10,7 +10,7 @@ import { loadDifficultyRater } from "../src/engine/difficulty/difficulty.ts";
 import { createValidators } from "../src/engine/structured/validate.ts";
 import { createTokenizer } from "../src/engine/tokens/tokens.ts";
 import { createGeneration } from "../src/generate/generate.ts";
-import { createInFlight } from "../src/generate/in-flight.ts";
+import { InFlight } from "../src/generate/in-flight.ts";
 import { createCatalogue } from "../src/models/catalogue.ts";
 import { allocateYoung, keepCode } from "../src/process/v8-flags.ts";
 import { createTelemetry } from "../src/telemetry/create.ts";
@@ -36,7 +36,7 @@ const engine = {
   validators: createValidators(),
 };
 const anonymous = { workspaceId: "ws_none", workspace: "none", keyId: "key_none", scopes: [] };
-const work = createInFlight();
+const work = new InFlight();
 const generation = {
   engine,
   difficulty: loadDifficultyRater(),

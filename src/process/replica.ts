@@ -24,7 +24,7 @@ import { loadDifficultyRater } from "../engine/difficulty/difficulty.ts";
 import { createValidators } from "../engine/structured/validate.ts";
 import { createTokenizer } from "../engine/tokens/tokens.ts";
 import type { GenerationParts } from "../generate/generate.ts";
-import { createInFlight, type InFlight } from "../generate/in-flight.ts";
+import { InFlight } from "../generate/in-flight.ts";
 import { type Learning, startLearning } from "../learning/knowledge.ts";
 import { startReferee } from "../learning/referee.ts";
 import type { Catalogue } from "../models/catalogue.ts";
@@ -103,7 +103,7 @@ async function start(
   // Heartbeats go on while the servers drain, or other replicas would end the grants of the requests that still run.
   const epochs = stack.use(new AsyncDisposableStack());
   const admission = createAdmission(store.requests, grants, undefined, telemetry);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const { services, models, probes, offline, learning } = createServiceParts(context, store, admission, inFlight);
   const early = primary?.replaces ? undefined : await startServers(context, services, inFlight);
 

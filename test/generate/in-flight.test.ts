@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, vi } from "vitest";
 import { CallerGone, CutShort } from "../../src/contract/endings.ts";
 import { Failure } from "../../src/contract/failure.ts";
-import { createInFlight } from "../../src/generate/in-flight.ts";
+import { InFlight } from "../../src/generate/in-flight.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 const NEVER = new AbortController().signal;
@@ -13,7 +13,7 @@ function stopClock(t: Lifetime) {
 }
 
 test("ends a request when its caller leaves, also before it has begun", () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const caller = new AbortController();
   using running = inFlight.begin(caller.signal);
   assert.equal(running.signal.aborted, false);
@@ -25,7 +25,7 @@ test("ends a request when its caller leaves, also before it has begun", () => {
 
 test("cuts a request short at its deadline and keeps the first reason", (t) => {
   stopClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const caller = new AbortController();
   using running = inFlight.begin(caller.signal);
   running.limit(100);
@@ -40,7 +40,7 @@ test("cuts a request short at its deadline and keeps the first reason", (t) => {
 
 test("removes timer and listener of a request that has ended", (t) => {
   stopClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const caller = new AbortController();
   {
     using running = inFlight.begin(caller.signal);
@@ -55,7 +55,7 @@ test("removes timer and listener of a request that has ended", (t) => {
 
 test("refuses new requests while draining, waits for running ones, then cuts them short", async (t) => {
   stopClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const quick = inFlight.begin(NEVER);
   const slow = inFlight.begin(NEVER);
   let drained = false;
@@ -80,8 +80,8 @@ test("refuses new requests while draining, waits for running ones, then cuts the
 
 test("ends a drain at once when nothing runs, and does not wait for requests that cannot end", async (t) => {
   stopClock(t);
-  await createInFlight().drain(60_000);
-  const inFlight = createInFlight();
+  await new InFlight().drain(60_000);
+  const inFlight = new InFlight();
   inFlight.begin(NEVER);
   const end = inFlight.drain(1_000);
   vi.advanceTimersByTime(2_000);
