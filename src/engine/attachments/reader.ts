@@ -18,22 +18,15 @@ export interface Budget {
   owner: string;
 }
 
-interface ReadText {
-  name: string;
-  /** As in `Attachment`; so in `ReadImage`. */
-  at: number | undefined;
+interface ReadText extends Pick<Attachment, "name" | "at"> {
   /** Empty if the file has no text. */
   text: string;
   /** Tokens of `text`. */
   tokens: number;
 }
 
-interface ReadImage {
-  name: string;
-  at: number | undefined;
-  mediaType: string;
-  /** The caller's bytes, unchanged. */
-  data: Uint8Array;
+/** `data` has the caller's bytes, unchanged. */
+interface ReadImage extends Attachment {
   tokens: number;
 }
 
@@ -82,7 +75,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
   return {
     read: async (files, budget, signal) => {
       const images: ReadImage[] = [];
-      const documents: Array<{ index: number; mediaType: string; data: Uint8Array }> = [];
+      const documents: Array<Pick<Attachment, "mediaType" | "data"> & { index: number }> = [];
       for (const [index, file] of files.entries()) {
         const mediaType = essence(file.mediaType);
         if (mediaType.startsWith("image/")) images.push(await readImage(file, mediaType, index));
@@ -121,7 +114,7 @@ async function readImage(file: Attachment, mediaType: string, index: number): Pr
   try {
     const size = imageSize(mediaType, file.data);
     if (!size) throw await mismatch(mediaType, file.data);
-    return { name: file.name, at: file.at, mediaType, data: file.data, tokens: imageTokens(size) };
+    return { ...file, mediaType, tokens: imageTokens(size) };
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     throw fileFailure(index, error.part, error.message);
