@@ -36,6 +36,7 @@ export function tracedModel(model: Model, entry: ModelEntry): Model {
 }
 
 async function* annotated(model: Model, call: ModelCall): AsyncGenerator<Piece, void, undefined> {
+  /** In the words of the metrics. */
   let outcome = "left";
   try {
     for await (const piece of model.ask(call)) {
@@ -52,15 +53,11 @@ async function* annotated(model: Model, call: ModelCall): AsyncGenerator<Piece, 
       yield piece;
     }
   } catch (error) {
-    outcome = outcomeOf(call);
+    const { aborted, reason } = call.signal;
+    if (!aborted) outcome = "failed";
+    else if (reason instanceof ModelError) outcome = "timed_out";
     throw error;
   } finally {
     annotate({ "chorus.outcome": outcome });
   }
-}
-
-/** The outcome of a call without a whole completion, in the words of the metrics. */
-function outcomeOf({ signal }: ModelCall): "left" | "timed_out" | "failed" {
-  if (!signal.aborted) return "failed";
-  return signal.reason instanceof ModelError ? "timed_out" : "left";
 }

@@ -31,14 +31,8 @@ export function choosePair(
   if (!one || !two || fast.every(({ vendor }) => vendor === one.vendor)) return undefined;
   const [best] = ranked;
   const lead = kind === "maths" ? LEAD.maths : LEAD.others;
-  if (
-    best &&
-    isDominated(
-      [one, two].filter((each) => each !== best),
-      [best],
-      lead,
-    )
-  )
+  const others = [one, two].filter((each) => each !== best);
+  if (best && isDominated(others, [best], lead))
     return { alone: best, detail: "one model answers, because it is far more accurate than the others" };
   const [next] = above([one, two], ranked);
   const [first, second, third] = [one, two, next].map((each) => each && callPrice(each, inputTokens));

@@ -85,14 +85,10 @@ class Matcher {
 
   /** Takes one UTF-16 unit of the text. @returns whether it completes the sequence */
   isComplete(code: number): boolean {
-    this.#step(code);
+    this.matched = this.#next(this.matched, code);
     if (this.matched < this.sequence.length) return false;
     this.matched = this.#shorterThan(this.matched);
     return true;
-  }
-
-  #step(code: number): void {
-    this.matched = this.#next(this.matched, code);
   }
 
   /** Length of the longest prefix that a prefix of the given length ends with after one more unit. */
