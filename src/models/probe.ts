@@ -3,7 +3,6 @@ import type { ModelEntry } from "./port/entry.ts";
 import { type ModelError, toModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";
 import { baseAddress, FORMATS } from "./vendor.ts";
-import type { WireCall } from "./wire/wire.ts";
 
 /** Longest time of a probe, in milliseconds. */
 const PROBE_MS = 5_000;
@@ -65,13 +64,12 @@ async function probe(
   if (entry.vendor === "offline") return {};
   const format = FORMATS[entry.vendor];
   const { origin, path } = baseAddress(entry);
-  const { headers } = format.request(entry, NO_CALL, format.forms);
   const signal = AbortSignal.any([stop, AbortSignal.timeout(PROBE_MS)]);
   try {
     using response = await http.get({
       origin,
       path: describesEach(entry) ? `${path}/models/${encodeURI(entry.model)}` : `${path}/models`,
-      headers: { "accept-encoding": "identity", ...headers },
+      headers: { "accept-encoding": "identity", ...format.headers(entry) },
       signal,
     });
     if (response.status < 400) return {};
@@ -88,17 +86,3 @@ function isAnswer({ status }: ModelError, about: string, { vendor, baseUrl }: Mo
   if (status === 404) return baseUrl === undefined && vendor !== "openai-compatible";
   return (status === 401 || status === 402 || status === 403) && !MAY_NOT_LIST.test(about);
 }
-
-/** The headers of a request need no call. */
-const NO_CALL: WireCall = {
-  model: "",
-  prompt: { system: "", messages: [] },
-  maxTokens: undefined,
-  temperature: undefined,
-  stops: [],
-  format: undefined,
-  reasoning: undefined,
-  streamed: false,
-  cacheKey: undefined,
-  tools: undefined,
-};

@@ -42,6 +42,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   if (entry.vendor === "offline") return createOfflineModel(entry);
   const format = FORMATS[entry.vendor];
   const base = baseAddress(entry);
+  const fixed = { "content-type": "application/json", "accept-encoding": "identity", ...format.headers(entry) };
   const learned: Learned = {
     forms: {
       ...{ temperature: 0, stops: 0, maxTokens: 0, reasoning: 0, cacheKey: 0, usage: 0 },
@@ -62,7 +63,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
       const sent = wireCall(call, entry, format, options);
       const used = options.forms;
       const marked = { ...sent, prompt: large.mark(sent.prompt) };
-      const { path, headers, body } = format.request(entry, marked, used);
+      const { path, body } = format.request(entry, marked, used);
       if (refused?.body === body) {
         // The next form of the refused option reads the same for this call.
         if (!options.skip(refused.option, used)) throw refused.error;
@@ -72,7 +73,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
       const response = await http.post({
         ...base,
         path: base.path + path,
-        headers: { "content-type": "application/json", "accept-encoding": "identity", ...headers, ...traceHeaders() },
+        headers: { ...fixed, ...traceHeaders() },
         body: typeof filled === "string" ? filled : await filled,
         signal: call.signal,
         streamed: call.streamed,

@@ -42,7 +42,9 @@ export const anthropic: WireFormat = {
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
   sendsSchemaAsTool: true,
 
-  request(entry, call, forms) {
+  headers: ({ apiKey = "" }) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
+
+  request(_, call, forms) {
     const { format, tools } = call;
     const schema = format?.type === "schema" ? format : undefined;
     const isForced = tools?.choice === "required" || typeof tools?.choice === "object";
@@ -68,7 +70,6 @@ export const anthropic: WireFormat = {
     const body = tools ? withRawMember(spoken, "tools", toolsText(call, forms)) : spoken;
     return {
       path: "/messages",
-      headers: { "x-api-key": entry.apiKey ?? "", "anthropic-version": "2023-06-01" },
       body: !schema
         ? body
         : schema.strict

@@ -45,7 +45,9 @@ export const google: WireFormat = {
   takesStrictly: () => true,
   sendsSchemaAsTool: false,
 
-  request(entry, call, forms) {
+  headers: ({ apiKey = "" }) => ({ "x-goog-api-key": apiKey }),
+
+  request(_, call, forms) {
     const { format } = call;
     const config = JSON.stringify({
       ...(call.temperature !== undefined && forms.temperature === 0 ? { temperature: call.temperature } : {}),
@@ -66,7 +68,6 @@ export const google: WireFormat = {
     const method = call.streamed ? "streamGenerateContent?alt=sse" : "generateContent";
     return {
       path: `/models/${encodeURI(call.model)}:${method}`,
-      headers: { "x-goog-api-key": entry.apiKey ?? "" },
       body: given === "{}" ? body : withRawMember(body, "generationConfig", given),
     };
   },

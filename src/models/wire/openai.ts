@@ -34,6 +34,8 @@ export const openai: WireFormat = {
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
   sendsSchemaAsTool: false,
 
+  headers: ({ apiKey }) => (apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+
   request(entry, call, forms) {
     const { format, tools } = call;
     const fields = {
@@ -55,7 +57,6 @@ export const openai: WireFormat = {
     const body = tools ? withRawMember(plain, "tools", toolsText(tools, entry)) : plain;
     return {
       path: "/chat/completions",
-      headers: entry.apiKey ? { authorization: `Bearer ${entry.apiKey}` } : {},
       body:
         format?.type === "schema"
           ? withRawMember(body, "response_format", schemaFormat(format.schema, format.strict))

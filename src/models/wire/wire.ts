@@ -37,7 +37,6 @@ export interface WireCall {
 export interface WireRequest {
   /** Path and query below the vendor's base address. */
   path: string;
-  headers: Record<string, string>;
   body: string;
 }
 
@@ -73,6 +72,8 @@ export interface WireFormat {
   takesStrictly(schema: string): boolean;
   /** Whether a JSON Schema that the strict mode does not take is sent as a tool. */
   readonly sendsSchemaAsTool: boolean;
+  /** Headers of every request, which have the key. */
+  headers(entry: ModelEntry): Record<string, string>;
   request(entry: ModelEntry, call: WireCall, forms: Forms): WireRequest;
   /** Reads the data of one event of a stream. @throws ModelError for an error frame or data that cannot be read */
   readEvent(data: string, into: Collector): void;
