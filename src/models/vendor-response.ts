@@ -161,16 +161,16 @@ export class VendorResponse implements Dispatcher.DispatchHandler, HttpResponse 
 
   /** @returns false if the encoding is unknown */
   #decompress(encoding: string): boolean {
-    this.#decompressor = createDecompressor(encoding, {
-      data: (chunk) => this.#accept(chunk),
-      end: () => this.#end(),
-      drain: () => this.#controller?.resume(),
-      error: (cause) => {
+    this.#decompressor = createDecompressor(encoding)
+      ?.on("data", (chunk: Buffer) => this.#accept(chunk))
+      .on("end", () => this.#end())
+      .on("drain", () => this.#controller?.resume())
+      // The bytes are not of this compression, or end too early.
+      .on("error", (cause) => {
         const error = new ModelError("The vendor's answer could not be decompressed.", { retryable: true, cause });
         this.#fail(error);
         this.#abort(error);
-      },
-    });
+      });
     return this.#decompressor !== undefined;
   }
 
