@@ -1,11 +1,10 @@
 import type { Client } from "@connectrpc/connect";
-import { RefreshCw } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { AlertService, Alerts, SetAlertsResponse } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -74,11 +73,7 @@ export function AlertsPage({ calls, addressOfWorkspace, mayChange = true }: Prop
       <Card
         title="Deliveries"
         text="The last 200. An event is sent up to eight times, until it is accepted."
-        actions={
-          <button type="button" class="quiet round" aria-label="Refresh" title="Refresh" onClick={page.reload}>
-            <Icon of={RefreshCw} />
-          </button>
-        }
+        actions={<Refresh run={page.reload} class="quiet round" />}
         flush
       >
         <Pending of={page} what="deliveries" skeleton={<Skeleton tall="16rem" />}>

@@ -1,8 +1,7 @@
-import { RefreshCw } from "lucide";
 import { useLoad } from "../load.ts";
 import { FilterChip } from "../parts/filter-chip.tsx";
 import { FilterChoice } from "../parts/filter-choice.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { usePager } from "../parts/pager.tsx";
 import { Day } from "../parts/period.tsx";
 import { narrow } from "../route.ts";
@@ -35,9 +34,7 @@ export function AuditLog({ calls, filter, ...rest }: Props) {
           </FilterChip>
         )}
         <Days filter={filter} />
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={page.reload} />
       </div>
       <AuditCard page={page} pager={pager} filter={filter} {...rest} />
     </>

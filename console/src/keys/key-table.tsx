@@ -4,7 +4,7 @@ import { type Key, KeyService, ScopeSchema } from "../../../gen/chorus/admin/v1/
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { ago, columnAmount, count, day, timeText } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { IconButton } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { pathOf } from "../route.ts";
 import { can, currentPerson } from "../session/session.ts";
@@ -115,44 +115,18 @@ function Actions({ of: key, showCaps, change, rotate, revoke, takeOver }: { of: 
           Take over
         </button>
       )}
-      <button
-        type="button"
-        class="quiet round"
-        onClick={() => showCaps(key)}
-        aria-label={`Caps of ${name}`}
-        title="Caps"
-      >
-        <Icon of={Gauge} />
-      </button>
-      <button
-        type="button"
-        class="quiet round"
-        onClick={() => change(key)}
-        aria-label={`Change ${name}`}
-        title="Change"
-      >
-        <Icon of={Pencil} />
-      </button>
+      <IconButton icon={Gauge} label={`Caps of ${name}`} title="Caps" run={() => showCaps(key)} />
+      <IconButton icon={Pencil} label={`Change ${name}`} title="Change" run={() => change(key)} />
       {!isOthers && stateOf(key) === "active" && (
-        <button
-          type="button"
-          class="quiet round"
-          onClick={() => rotate(key)}
-          aria-label={`Rotate ${name}`}
-          title="Rotate"
-        >
-          <Icon of={RefreshCw} />
-        </button>
+        <IconButton icon={RefreshCw} label={`Rotate ${name}`} title="Rotate" run={() => rotate(key)} />
       )}
-      <button
-        type="button"
-        class="quiet round danger"
-        onClick={() => revoke(key)}
-        aria-label={`Revoke ${name}`}
+      <IconButton
+        icon={Trash2}
+        label={`Revoke ${name}`}
         title="Revoke"
-      >
-        <Icon of={Trash2} />
-      </button>
+        class="quiet round danger"
+        run={() => revoke(key)}
+      />
     </span>
   );
 }

@@ -1,11 +1,11 @@
-import { Landmark, RefreshCw } from "lucide";
+import { Landmark } from "lucide";
 import type { LedgerEntry, LedgerHour } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { ExportButton } from "../parts/export-button.tsx";
 import { FilterChoice } from "../parts/filter-choice.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -38,9 +38,7 @@ export function LedgerPage() {
       <div class="toolbar">
         <PeriodPicker period={period} />
         <FilterChoice label="Movements" value={show} options={OPTIONS} change={(show) => narrow({ show })} />
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={page.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={page.reload} />
       </div>
       <Card flush>
         <Pending of={page} what="movements" skeleton={<Skeleton tall="30rem" />}>

@@ -5,7 +5,7 @@ import { wordOf } from "../../../src/contract/json-names.ts";
 import { ago, count, day, timeText } from "../format.ts";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { IconButton } from "../parts/icon-button.tsx";
 
 interface Actions {
   /** Changes the role; without it there is no button. */
@@ -59,15 +59,12 @@ function Buttons({ of: member, change, remove }: Actions & { of: Member }) {
   return (
     <span>
       {!member.byGroup && (
-        <button
-          type="button"
-          class="quiet round"
-          onClick={() => change?.(member)}
-          aria-label={`Change the role of ${name}`}
+        <IconButton
+          icon={Pencil}
+          label={`Change the role of ${name}`}
           title="Change the role"
-        >
-          <Icon of={Pencil} />
-        </button>
+          run={() => change?.(member)}
+        />
       )}
       <button type="button" class="quiet small danger" onClick={() => remove?.(member)} aria-label={`Remove ${name}`}>
         Remove

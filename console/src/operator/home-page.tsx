@@ -1,4 +1,4 @@
-import { CircleCheck, RefreshCw } from "lucide";
+import { CircleCheck } from "lucide";
 import type {
   GetServiceUsageResponse,
   ModelUsage,
@@ -11,7 +11,7 @@ import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -37,9 +37,7 @@ export function HomePage() {
     <>
       <PageHead title="Overview" lead="All workspaces.">
         <PeriodPicker period={period} />
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={now.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={now.reload} />
       </PageHead>
       {now.error !== undefined && <FailureNote error={now.error} retry={now.reload} />}
       <Attention />

@@ -1,4 +1,4 @@
-import { Boxes, RefreshCw } from "lucide";
+import { Boxes } from "lucide";
 import { useState } from "preact/hooks";
 import { type ModelFailure, ModelHealth, type ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { ago, count, duration, percent, roundAmount } from "../format.ts";
@@ -6,7 +6,7 @@ import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
@@ -45,9 +45,7 @@ export function ModelsPage() {
   return (
     <>
       <PageHead title="Models" lead="Calls of the last 15 minutes, over all replicas.">
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={list.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={list.reload} />
       </PageHead>
       <Card flush>
         <Pending of={list} what="models" skeleton={<Skeleton tall="16rem" />}>

@@ -1,11 +1,11 @@
-import { Cpu, RefreshCw } from "lucide";
+import { Cpu } from "lucide";
 import type { ReplicaState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { ago, amount, count, timeText, words } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { Note } from "../parts/note.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -20,9 +20,7 @@ export function ReplicasPage() {
   return (
     <>
       <PageHead title="Replicas" lead="Processes of the service that have reported in the last 35 seconds.">
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={list.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={list.reload} />
       </PageHead>
       <Pending of={list} what="replicas" skeleton={<Skeleton tall="12rem" />}>
         {({ replicas }) => (

@@ -1,10 +1,9 @@
-import { RefreshCw } from "lucide";
 import { useLoad } from "../load.ts";
 import { Balance } from "../overview/balance.tsx";
 import { Charts } from "../overview/charts.tsx";
 import { UsageStats } from "../overview/stats.tsx";
 import { useFigures } from "../overview/use-figures.ts";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -33,9 +32,7 @@ export function WorkspacePage() {
           Workspaces
         </Link>
         <PeriodPicker period={period} />
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={loaded.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={loaded.reload} />
       </PageHead>
       <Pending of={loaded} what="the workspace" skeleton={<Skeleton tall="20rem" />}>
         {({ workspace }) =>

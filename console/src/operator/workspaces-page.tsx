@@ -1,4 +1,4 @@
-import { Building2, Plus, RefreshCw } from "lucide";
+import { Building2, Plus } from "lucide";
 import { useRef, useState } from "preact/hooks";
 import {
   WorkspaceCondition,
@@ -15,6 +15,7 @@ import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { FilterChoice } from "../parts/filter-choice.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
@@ -64,9 +65,7 @@ export function WorkspacesPage() {
           <Icon of={Plus} />
           New workspace
         </button>
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={list.reload}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={list.reload} />
       </PageHead>
       <Totals of={totals} />
       <div class="toolbar">

@@ -1,9 +1,8 @@
-import { RefreshCw } from "lucide";
 import { UsageService } from "../../../gen/chorus/admin/v1/usage_pb.js";
 import { later } from "../later.tsx";
 import { type Loaded, useLoad } from "../load.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Refresh } from "../parts/icon-button.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { boundsOf, type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
@@ -67,9 +66,7 @@ export function OverviewPage() {
         {maySplit && <GroupPicker group={group} options={GROUPS} />}
         {!group && <KeyFilter keyId={keyId} keyName={keyName} />}
         <PeriodPicker period={period} />
-        <button type="button" aria-label="Refresh" title="Refresh" onClick={refresh}>
-          <Icon of={RefreshCw} />
-        </button>
+        <Refresh run={refresh} />
       </PageHead>
       {failed && <FailureNote error={failed.error} retry={refresh} />}
       {isShown(standing) && (

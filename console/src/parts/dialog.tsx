@@ -1,7 +1,7 @@
 import { X } from "lucide";
 import type { ComponentChildren, TargetedPointerEvent } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { Icon } from "./icon.tsx";
+import { IconButton } from "./icon-button.tsx";
 
 interface Props {
   title: string;
@@ -57,11 +57,7 @@ export function Dialog({ title, close, kind = "dialog", sticky = false, children
         <h2 id={id} ref={heading} tabIndex={-1}>
           {title}
         </h2>
-        {!sticky && (
-          <button type="button" class="quiet round" aria-label="Close" onClick={close}>
-            <Icon of={X} />
-          </button>
-        )}
+        {!sticky && <IconButton icon={X} label="Close" run={close} />}
       </header>
       {children}
     </dialog>

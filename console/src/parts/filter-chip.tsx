@@ -1,6 +1,6 @@
 import { X } from "lucide";
 import type { ComponentChildren } from "preact";
-import { Icon } from "./icon.tsx";
+import { IconButton } from "./icon-button.tsx";
 
 interface Props {
   /** What its button does, for screen readers. */
@@ -14,9 +14,7 @@ export function FilterChip({ label, remove, children }: Props) {
   return (
     <span class="chip filter">
       {children}
-      <button type="button" class="quiet round" onClick={remove} aria-label={label}>
-        <Icon of={X} />
-      </button>
+      <IconButton icon={X} label={label} run={remove} />
     </span>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { mediaTypeOf } from "../../../src/contract/media-types.ts";
 import { count } from "../format.ts";
 import { Icon } from "../parts/icon.tsx";
+import { IconButton } from "../parts/icon-button.tsx";
 import { toast } from "../parts/toasts.tsx";
 import type { DraftFile } from "./draft.ts";
 
@@ -70,14 +71,11 @@ export function FileList({ files, change }: Props) {
               <span class="soft">
                 {file.mediaType}, {count(file.data.length)} bytes
               </span>
-              <button
-                type="button"
-                class="quiet round"
-                aria-label={`Remove ${file.name}`}
-                onClick={() => change(files.filter((_, at) => at !== i))}
-              >
-                <Icon of={X} />
-              </button>
+              <IconButton
+                icon={X}
+                label={`Remove ${file.name}`}
+                run={() => change(files.filter((_, at) => at !== i))}
+              />
             </li>
           ))}
         </ul>

@@ -1,5 +1,5 @@
 import { X } from "lucide";
-import { Icon } from "../parts/icon.tsx";
+import { IconButton } from "../parts/icon-button.tsx";
 import { Segments } from "../parts/segments.tsx";
 import type { Draft, DraftMessage, RoleName } from "./draft.ts";
 
@@ -70,15 +70,12 @@ function Messages({
               value={content}
               onInput={(event) => edit(id, { content: event.currentTarget.value })}
             />
-            <button
-              type="button"
-              class="quiet round"
-              aria-label={`Remove message ${i + 1}`}
+            <IconButton
+              icon={X}
+              label={`Remove message ${i + 1}`}
               disabled={messages.length === 1}
-              onClick={() => change(messages.filter((message) => message.id !== id))}
-            >
-              <Icon of={X} />
-            </button>
+              run={() => change(messages.filter((message) => message.id !== id))}
+            />
           </li>
         ))}
       </ol>

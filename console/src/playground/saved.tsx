@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { IconButton } from "../parts/icon-button.tsx";
 import { currentWorkspace } from "../session/session.ts";
 import { type Draft, EMPTY, missing, textOf } from "./draft.ts";
 
@@ -65,14 +66,11 @@ export function SavedPrompts({ saved, use }: { saved: Saved; use: (draft: Draft)
       title: "",
       class: "actions",
       cell: (draft) => (
-        <button
-          type="button"
-          class="quiet round"
-          aria-label={`Remove the saved prompt ${textOf(draft).slice(0, 40)}`}
-          onClick={() => saved.remove(draft)}
-        >
-          <Icon of={X} />
-        </button>
+        <IconButton
+          icon={X}
+          label={`Remove the saved prompt ${textOf(draft).slice(0, 40)}`}
+          run={() => saved.remove(draft)}
+        />
       ),
     },
   ];
