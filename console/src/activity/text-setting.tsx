@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import { type Workspace, WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
-import { ConfirmChange } from "../alerts/alert-dialogs.tsx";
 import { useLoad } from "../load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { ConfirmDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
@@ -88,13 +88,9 @@ function Form({ of, close, done }: { of: Workspace; close: () => void; done: (se
         )}
       </DialogButtons>
       {asks && (
-        <ConfirmChange
-          title="Delete all texts?"
-          text="Prompts, drafts and answers of all requests cannot be brought back."
-          action="Delete all texts"
-          run={removeAll}
-          close={() => setAsks(false)}
-        />
+        <ConfirmDialog title="Delete all texts?" action="Delete all texts" run={removeAll} close={() => setAsks(false)}>
+          <p>Prompts, drafts and answers of all requests cannot be brought back.</p>
+        </ConfirmDialog>
       )}
     </form>
   );

@@ -4,13 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import type { AlertService, Alerts, SetAlertsResponse } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
+import { ConfirmDialog } from "../parts/form-dialog.tsx";
 import { Refresh } from "../parts/icon-button.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { toast } from "../parts/toasts.tsx";
-import { AlertSecret, ConfirmChange } from "./alert-dialogs.tsx";
+import { AlertSecret } from "./alert-dialogs.tsx";
 import { AlertsForm } from "./alerts-form.tsx";
 import { DeliveryTable } from "./delivery-table.tsx";
 import { isUnderWay, type SentTest, TestResult, useTested } from "./test-result.tsx";
@@ -125,18 +126,18 @@ function Rules({ calls, loaded, result, changed }: RulesProps) {
         remove={() => setAsked("remove")}
       />
       {asked === "renew" && set && (
-        <ConfirmChange
+        <ConfirmDialog
           title="Make a new secret?"
-          text="Events are signed with it at once. The program behind the webhook refuses them until it knows it."
           action="Make a new secret"
           run={async () => show(await calls.setAlerts({ alerts: set, newSecret: true }), "Made a new secret.")}
           close={close}
-        />
+        >
+          <p>Events are signed with it at once. The program behind the webhook refuses them until it knows it.</p>
+        </ConfirmDialog>
       )}
       {asked === "remove" && (
-        <ConfirmChange
+        <ConfirmDialog
           title="Remove the alerts?"
-          text="Address, thresholds and secret are removed, and events that wait are not sent."
           action="Remove the alerts"
           run={async () => {
             await calls.clearAlerts({});
@@ -146,7 +147,9 @@ function Rules({ calls, loaded, result, changed }: RulesProps) {
             toast("Removed the alerts.");
           }}
           close={close}
-        />
+        >
+          <p>Address, thresholds and secret are removed, and events that wait are not sent.</p>
+        </ConfirmDialog>
       )}
       {secret && <AlertSecret secret={secret} done={() => setSecret("")} />}
     </>

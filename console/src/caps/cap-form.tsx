@@ -5,12 +5,9 @@ import type { CapSchema } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { CapActionSchema, CapFigureSchema, CapPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { numberOf } from "../../../src/contract/json-names.ts";
 import { Choice } from "../parts/choice.tsx";
-import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { FormDialog } from "../parts/form-dialog.tsx";
 import { Segments } from "../parts/segments.tsx";
-import { useAction } from "../parts/use-action.ts";
 import { caps } from "../rpc.ts";
 
 const FIGURES = [
@@ -68,19 +65,14 @@ const NEW: Draft = { figure: "credits", period: "day", amount: "", action: "refu
 /** Sets a cap, or replaces the one of the same figure, period and action. */
 export function SetCap({ subject, whose, close, done }: Props) {
   const [draft, setDraft] = useState(NEW);
-  const { busy, error, run } = useAction();
   const submit = async () => {
     await caps.setCap({ cap: capOf(subject, draft) });
     done("Set the cap. It holds within a second.");
   };
   return (
-    <Dialog title={`Set a cap for ${whose}`} close={close}>
-      <form class="form" onSubmit={(event) => run(submit, event)}>
-        <Fields draft={draft} edit={(changes) => setDraft((before) => ({ ...before, ...changes }))} />
-        {error !== undefined && <FailureNote error={error} />}
-        <DialogButtons close={close} action="Set the cap" busy={busy} />
-      </form>
-    </Dialog>
+    <FormDialog title={`Set a cap for ${whose}`} close={close} submit={submit} action="Set the cap">
+      <Fields draft={draft} edit={(changes) => setDraft((before) => ({ ...before, ...changes }))} />
+    </FormDialog>
   );
 }
 

@@ -1,8 +1,8 @@
 import { Plus } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { type Cap, CapService } from "../../../gen/chorus/admin/v1/caps_pb.js";
-import { ConfirmChange } from "../alerts/alert-dialogs.tsx";
 import { useLoad } from "../load.ts";
+import { ConfirmDialog } from "../parts/form-dialog.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { usePager } from "../parts/pager.tsx";
 import { toast } from "../parts/toasts.tsx";
@@ -61,16 +61,17 @@ export function useCaps(subject: string, whose: string) {
     <>
       {isSetting && <SetCap subject={subject} whose={whose} close={() => setIsSetting(false)} done={done} />}
       {cleared && (
-        <ConfirmChange
+        <ConfirmDialog
           title="Clear the cap?"
-          text={`It no longer limits ${cleared.subject}: ${nameOf(cleared.figure, cleared.period).toLowerCase()}.`}
           action="Clear the cap"
           run={async () => {
             await caps.clearCap({ id: cleared.id });
             done("Cleared the cap.");
           }}
           close={() => setCleared(undefined)}
-        />
+        >
+          <p>{`It no longer limits ${cleared.subject}: ${nameOf(cleared.figure, cleared.period).toLowerCase()}.`}</p>
+        </ConfirmDialog>
       )}
     </>
   );

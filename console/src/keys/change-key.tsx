@@ -1,9 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Key } from "../../../gen/chorus/admin/v1/keys_pb.js";
-import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { FormDialog } from "../parts/form-dialog.tsx";
 import { keys } from "../rpc.ts";
 import { currentRole } from "../session/session.ts";
 import { ForbidText } from "./forbid-text.tsx";
@@ -13,24 +10,19 @@ import { KeyName } from "./key-name.tsx";
 export function ChangeKey({ of: key, close, done }: { of: Key; close: () => void; done: (sentence: string) => void }) {
   const [name, setName] = useState(key.name);
   const [forbidsText, setForbidsText] = useState(key.forbidsText);
-  const { busy, error, run } = useAction();
   const submit = async () => {
     const more = forbidsText === key.forbidsText ? {} : { forbidsText };
     await keys.updateKey({ id: key.id, name: name.trim(), ...more });
     done(`Saved the key ${name.trim() || "without a name"}.`);
   };
   return (
-    <Dialog title="Change the key" close={close}>
-      <form class="form" onSubmit={(event) => run(submit, event)}>
-        <KeyName id="new-name" name={name} change={setName} />
-        <ForbidText
-          isSet={forbidsText}
-          change={setForbidsText}
-          isFixed={key.forbidsText && currentRole() === "developer"}
-        />
-        {error !== undefined && <FailureNote error={error} />}
-        <DialogButtons close={close} action="Save" busy={busy} />
-      </form>
-    </Dialog>
+    <FormDialog title="Change the key" close={close} submit={submit} action="Save">
+      <KeyName id="new-name" name={name} change={setName} />
+      <ForbidText
+        isSet={forbidsText}
+        change={setForbidsText}
+        isFixed={key.forbidsText && currentRole() === "developer"}
+      />
+    </FormDialog>
   );
 }

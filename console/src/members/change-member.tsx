@@ -1,11 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Member } from "../../../gen/chorus/admin/v1/members_pb.js";
 import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
-import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
+import { FormDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
-import { useAction } from "../parts/use-action.ts";
 import { members } from "../rpc.ts";
 import { nameOf } from "./member-table.tsx";
 import { RoleField } from "./role-field.tsx";
@@ -22,7 +19,6 @@ interface Props {
 /** Changes the role of a member, or removes the member, after saying what becomes of their keys. */
 export function ChangeMember({ of: member, isRemoval, close, done }: Props) {
   const [role, setRole] = useState(member.role);
-  const { busy, error, run } = useAction();
   const name = nameOf(member);
   const person = member.person?.id ?? "";
   const endsKeys = member.keys > 0 && (isRemoval || role === MemberRole.BILLING || role === MemberRole.VIEWER);
@@ -32,28 +28,25 @@ export function ChangeMember({ of: member, isRemoval, close, done }: Props) {
     done(isRemoval ? `Removed ${name}.` : `Changed the role of ${name}.`);
   };
   return (
-    <Dialog title={isRemoval ? `Remove ${name}?` : `The role of ${name}`} close={close}>
-      <form class="form" onSubmit={(event) => run(submit, event)}>
-        {!isRemoval && <RoleField role={role} choose={setRole} />}
-        {isRemoval && <p>Access ends at once.</p>}
-        {isRemoval && member.byGroup && (
-          <p class="soft">A group of the identity provider gives the role, too: end it there, or it comes back.</p>
-        )}
-        {endsKeys && (
-          <Note tone="warn">
-            {member.keys === 1 ? "A key of this member is" : `${member.keys} keys of this member are`} revoked. Take
-            over those that must stay first, on the page Keys.
-          </Note>
-        )}
-        {error !== undefined && <FailureNote error={error} />}
-        <DialogButtons
-          close={close}
-          action={isRemoval ? "Remove" : "Change"}
-          busy={busy}
-          disabled={!isRemoval && role === member.role}
-          isDanger={isRemoval}
-        />
-      </form>
-    </Dialog>
+    <FormDialog
+      title={isRemoval ? `Remove ${name}?` : `The role of ${name}`}
+      close={close}
+      submit={submit}
+      action={isRemoval ? "Remove" : "Change"}
+      disabled={!isRemoval && role === member.role}
+      isDanger={isRemoval}
+    >
+      {!isRemoval && <RoleField role={role} choose={setRole} />}
+      {isRemoval && <p>Access ends at once.</p>}
+      {isRemoval && member.byGroup && (
+        <p class="soft">A group of the identity provider gives the role, too: end it there, or it comes back.</p>
+      )}
+      {endsKeys && (
+        <Note tone="warn">
+          {member.keys === 1 ? "A key of this member is" : `${member.keys} keys of this member are`} revoked. Take over
+          those that must stay first, on the page Keys.
+        </Note>
+      )}
+    </FormDialog>
   );
 }

@@ -2,11 +2,9 @@ import { useState } from "preact/hooks";
 import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
 import { Copy } from "../parts/copy.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { FormDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
-import { useAction } from "../parts/use-action.ts";
 import { members } from "../rpc.ts";
 import { RoleField } from "./role-field.tsx";
 
@@ -44,27 +42,28 @@ export function InviteMember({ close, done }: Props) {
 function Form({ close, show }: { close: () => void; show: (path: string) => void }) {
   const [role, setRole] = useState(MemberRole.DEVELOPER);
   const [note, setNote] = useState("");
-  const { busy, error, run } = useAction();
-  const submit = (event: Event) =>
-    run(async () => show((await members.inviteMember({ role, note: note.trim() })).path), event);
+  const submit = async () => show((await members.inviteMember({ role, note: note.trim() })).path);
   return (
-    <Dialog title="Invite somebody" close={close} sticky={busy}>
-      <form class="form" onSubmit={submit}>
-        <RoleField role={role} choose={setRole} />
-        <Field id="note" label="Note">
-          <input
-            id="note"
-            type="text"
-            maxLength={200}
-            autocomplete="off"
-            placeholder="For whom is it?"
-            value={note}
-            onInput={(event) => setNote(event.currentTarget.value)}
-          />
-        </Field>
-        {error !== undefined && <FailureNote error={error} />}
-        <DialogButtons close={close} action="Create the link" doing="Creating…" busy={busy} />
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Invite somebody"
+      close={close}
+      submit={submit}
+      action="Create the link"
+      doing="Creating…"
+      isSticky
+    >
+      <RoleField role={role} choose={setRole} />
+      <Field id="note" label="Note">
+        <input
+          id="note"
+          type="text"
+          maxLength={200}
+          autocomplete="off"
+          placeholder="For whom is it?"
+          value={note}
+          onInput={(event) => setNote(event.currentTarget.value)}
+        />
+      </Field>
+    </FormDialog>
   );
 }

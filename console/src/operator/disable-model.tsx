@@ -2,10 +2,8 @@ import { useId, useState } from "preact/hooks";
 import type { DisabledModel, ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { describe } from "../failure.ts";
 import { ago } from "../format.ts";
-import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { FormDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { useAction } from "../parts/use-action.ts";
@@ -51,7 +49,6 @@ export function Actions({ of: { name, disabled }, ask, done }: Props) {
 export function DisableDialog({ of, all, close }: { of: ModelState; all: readonly ModelState[]; close: () => void }) {
   const id = useId();
   const [reason, setReason] = useState("");
-  const { busy, error, run } = useAction();
   const left = all.filter(({ name, disabled }) => name !== of.name && !disabled);
   const disable = async () => {
     await operations.disableModel({ model: of.name, reason: reason.trim() });
@@ -59,30 +56,34 @@ export function DisableDialog({ of, all, close }: { of: ModelState; all: readonl
     close();
   };
   return (
-    <Dialog title={`Disable ${of.name}?`} close={close}>
-      <form class="form" onSubmit={(event) => run(disable, event)}>
-        <p>No new request calls it, on all replicas and after restarts, until it is enabled. Running calls go on.</p>
-        {left.length === 0 ? (
-          <Note tone="bad">It is the last one. Without it, no request is answered.</Note>
-        ) : (
-          left.every(({ tier }) => tier !== of.tier) && (
-            <Note tone="warn">It is the last {of.tier} model. Those of the other tier answer in its place.</Note>
-          )
-        )}
-        <Field id={id} label="Reason, for other operators">
-          <input
-            id={id}
-            type="text"
-            autocomplete="off"
-            maxLength={200}
-            value={reason}
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        </Field>
-        {error !== undefined && <FailureNote error={error} />}
-        <DialogButtons close={close} keep="Keep it" action="Disable" doing="Disabling…" busy={busy} isDanger />
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Disable ${of.name}?`}
+      close={close}
+      submit={disable}
+      keep="Keep it"
+      action="Disable"
+      doing="Disabling…"
+      isDanger
+    >
+      <p>No new request calls it, on all replicas and after restarts, until it is enabled. Running calls go on.</p>
+      {left.length === 0 ? (
+        <Note tone="bad">It is the last one. Without it, no request is answered.</Note>
+      ) : (
+        left.every(({ tier }) => tier !== of.tier) && (
+          <Note tone="warn">It is the last {of.tier} model. Those of the other tier answer in its place.</Note>
+        )
+      )}
+      <Field id={id} label="Reason, for other operators">
+        <input
+          id={id}
+          type="text"
+          autocomplete="off"
+          maxLength={200}
+          value={reason}
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+      </Field>
+    </FormDialog>
   );
 }
 

@@ -4,13 +4,10 @@ import { count, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
-import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
+import { ConfirmDialog } from "../parts/form-dialog.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { toast } from "../parts/toasts.tsx";
-import { useAction } from "../parts/use-action.ts";
 import { operations } from "./rpc.ts";
 
 /** Shows what has been learned of the models, by ability, and lets an operator reset it. */
@@ -71,24 +68,20 @@ const COLUMNS: Column<Row>[] = [
 ];
 
 function Reset({ close, done }: { close: () => void; done: (sentence: string) => void }) {
-  const { busy, error, run } = useAction();
   const reset = async () => {
     const { graded } = await operations.resetLearned({});
     done(`Forgot ${count(graded)} graded disagreements.`);
   };
   return (
-    <Dialog title="Reset what is learned?" close={close}>
+    <ConfirmDialog
+      title="Reset what is learned?"
+      close={close}
+      keep="Keep it"
+      action="Reset"
+      doing="Resetting…"
+      run={reset}
+    >
       <p>The order of all models is then the one without learning. Recorded outcomes of answers stay.</p>
-      {error !== undefined && <FailureNote error={error} />}
-      <DialogButtons
-        close={close}
-        keep="Keep it"
-        action="Reset"
-        doing="Resetting…"
-        busy={busy}
-        isDanger
-        run={() => run(reset)}
-      />
-    </Dialog>
+    </ConfirmDialog>
   );
 }

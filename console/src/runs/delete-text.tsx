@@ -1,15 +1,11 @@
 import { useState } from "preact/hooks";
-import { Dialog } from "../parts/dialog.tsx";
-import { DialogButtons } from "../parts/dialog-buttons.tsx";
-import { FailureNote } from "../parts/failure-note.tsx";
+import { ConfirmDialog } from "../parts/form-dialog.tsx";
 import { toast } from "../parts/toasts.tsx";
-import { useAction } from "../parts/use-action.ts";
 import { activity } from "../rpc.ts";
 
 /** A button that deletes the text of a request, after a question. */
 export function DeleteText({ id, deleted }: { id: string; deleted: () => void }) {
   const [isOpen, setOpen] = useState(false);
-  const { busy, error, run } = useAction();
   const remove = async () => {
     await activity.deleteRunText({ texts: { case: "id", value: id } });
     setOpen(false);
@@ -22,19 +18,16 @@ export function DeleteText({ id, deleted }: { id: string; deleted: () => void })
         Delete the text
       </button>
       {isOpen && (
-        <Dialog title="Delete the text?" close={() => setOpen(false)}>
+        <ConfirmDialog
+          title="Delete the text?"
+          close={() => setOpen(false)}
+          keep="Keep it"
+          action="Delete"
+          doing="Deleting…"
+          run={remove}
+        >
           <p>Prompt, drafts and answer of this request cannot be brought back. How it was answered stays.</p>
-          {error !== undefined && <FailureNote error={error} />}
-          <DialogButtons
-            close={() => setOpen(false)}
-            keep="Keep it"
-            action="Delete"
-            doing="Deleting…"
-            busy={busy}
-            isDanger
-            run={() => run(remove)}
-          />
-        </Dialog>
+        </ConfirmDialog>
       )}
     </>
   );
