@@ -4,10 +4,10 @@ import type { Alerts } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { Choice } from "../parts/choice.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { CREDITS, TextField } from "../parts/text-field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { type Draft, draftOf, isMail } from "./thresholds.ts";
 
-const CREDITS = { unit: "credits", pattern: "\\d{1,10}(\\.\\d{1,6})?", title: "Credits, such as 250 or 0.5" };
 const PERCENT = {
   unit: "%",
   pattern: "100|(?!0+(\\.0*)?$)\\d{1,2}(\\.\\d{1,4})?",
@@ -15,7 +15,7 @@ const PERCENT = {
 };
 
 const THRESHOLDS = [
-  { name: "creditBelow", label: "Credit below", help: "Less credit than this is left.", ...CREDITS },
+  { name: "creditBelow", label: "Credit below", help: "Less credit than this is left.", unit: "credits", ...CREDITS },
   { name: "spendShare", label: "Spend limit used", help: "This share of a spend limit is used.", ...PERCENT },
   {
     name: "failureShare",
@@ -128,21 +128,18 @@ function Target({ text, edit }: { text: string; edit: (text: string) => void }) 
     </>
   );
   return (
-    <Field id="target" label="Webhook URL or e-mail addresses" help={help}>
-      <input
-        id="target"
-        type="text"
-        inputMode="url"
-        required
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-        placeholder="https://example.com/hook or ann@example.com, bob@example.com"
-        aria-describedby="target-help"
-        value={text}
-        onInput={(event) => edit(event.currentTarget.value)}
-      />
-    </Field>
+    <TextField
+      id="target"
+      label="Webhook URL or e-mail addresses"
+      help={help}
+      inputMode="url"
+      required
+      autocapitalize="none"
+      spellcheck={false}
+      placeholder="https://example.com/hook or ann@example.com, bob@example.com"
+      value={text}
+      change={edit}
+    />
   );
 }
 
@@ -176,24 +173,17 @@ function Thresholds({ draft, edit }: { draft: Draft; edit: (name: keyof Draft, t
 /** The field that restricts alerts on caps to some of them. */
 function CapLimits({ text, edit }: { text: string; edit: (text: string) => void }) {
   return (
-    <Field
+    <TextField
       id="cap-limits"
       label="Only of these caps"
       help="Limits as refusals name them, separated by commas; empty for every cap of a day, week, month or all time."
-    >
-      <input
-        id="cap-limits"
-        type="text"
-        autocomplete="off"
-        spellcheck={false}
-        placeholder="user:credits_per_day, tag.team:requests_total"
-        pattern={LIMITS}
-        title="Limits such as user:credits_per_day"
-        aria-describedby="cap-limits-help"
-        value={text}
-        onInput={(event) => edit(event.currentTarget.value)}
-      />
-    </Field>
+      spellcheck={false}
+      placeholder="user:credits_per_day, tag.team:requests_total"
+      pattern={LIMITS}
+      title="Limits such as user:credits_per_day"
+      value={text}
+      change={edit}
+    />
   );
 }
 

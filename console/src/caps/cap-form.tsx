@@ -5,9 +5,9 @@ import type { CapSchema } from "../../../gen/chorus/admin/v1/caps_pb.js";
 import { CapActionSchema, CapFigureSchema, CapPeriodSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { numberOf } from "../../../src/contract/json-names.ts";
 import { Choice } from "../parts/choice.tsx";
-import { Field } from "../parts/field.tsx";
 import { FormDialog } from "../parts/form-dialog.tsx";
 import { Segments } from "../parts/segments.tsx";
+import { CREDITS, TextField } from "../parts/text-field.tsx";
 import { caps } from "../rpc.ts";
 
 const FIGURES = [
@@ -40,6 +40,8 @@ const ACTIONS = [
   ["refuse", "Refuse requests"],
   ["low", "Answer with low effort"],
 ] as const;
+
+const WHOLE = { pattern: "\\d{1,13}", title: "A whole number" };
 
 interface Props {
   /** Such as `user:u-4711`; with `*` in place of the last part for each of them. */
@@ -101,7 +103,17 @@ function Fields({ draft, edit }: { draft: Draft; edit: (changes: Partial<Draft>)
           change={(one) => edit({ period: one })}
         />
       )}
-      <Amount isCredits={figure === "credits"} value={amount} change={(text) => edit({ amount: text })} />
+      <TextField
+        id="cap-amount"
+        label="Amount"
+        help="The most that may be used. A cap of the same figure and period is replaced."
+        inputMode="decimal"
+        required
+        data-autofocus
+        {...(figure === "credits" ? CREDITS : WHOLE)}
+        value={amount}
+        change={(text) => edit({ amount: text })}
+      />
       <Segments
         legend="When it is used up"
         titled
@@ -119,35 +131,5 @@ function Fields({ draft, edit }: { draft: Draft; edit: (changes: Partial<Draft>)
         change={(one) => edit({ hours: one })}
       />
     </>
-  );
-}
-
-interface AmountProps {
-  isCredits: boolean;
-  value: string;
-  change: (text: string) => void;
-}
-
-function Amount({ isCredits, value, change }: AmountProps) {
-  return (
-    <Field
-      id="cap-amount"
-      label="Amount"
-      help="The most that may be used. A cap of the same figure and period is replaced."
-    >
-      <input
-        id="cap-amount"
-        type="text"
-        inputMode="decimal"
-        required
-        autocomplete="off"
-        data-autofocus
-        pattern={isCredits ? "\\d{1,10}(\\.\\d{1,6})?" : "\\d{1,13}"}
-        title={isCredits ? "Credits, such as 250 or 0.5" : "A whole number"}
-        aria-describedby="cap-amount-help"
-        value={value}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-    </Field>
   );
 }

@@ -1,4 +1,4 @@
-import { Field } from "../parts/field.tsx";
+import { TextField } from "../parts/text-field.tsx";
 
 interface Props {
   /** Of the input. */
@@ -11,17 +11,14 @@ interface Props {
 /** The field with the name of a key. */
 export function KeyName({ id, name, change, placeholder }: Props) {
   return (
-    <Field id={id} label="Name">
-      <input
-        id={id}
-        type="text"
-        maxLength={200}
-        autocomplete="off"
-        data-autofocus
-        value={name}
-        placeholder={placeholder}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-    </Field>
+    <TextField
+      id={id}
+      label="Name"
+      maxLength={200}
+      data-autofocus
+      value={name}
+      placeholder={placeholder}
+      change={change}
+    />
   );
 }

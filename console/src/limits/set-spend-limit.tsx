@@ -3,7 +3,7 @@ import { SpendPeriod } from "../../../gen/chorus/v1/generation_pb.js";
 import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Field } from "../parts/field.tsx";
+import { CREDITS, TextField } from "../parts/text-field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { credits } from "../rpc.ts";
 
@@ -36,21 +36,17 @@ export function SetSpendLimit({ period, set, close, done }: Props) {
   return (
     <Dialog title={TITLES[period] ?? "Spend limit"} close={close}>
       <form class="form" onSubmit={(event) => run(save, event)}>
-        <Field id="spend-limit" label="Credits" help="The most purchased credit that may be spent in this period.">
-          <input
-            id="spend-limit"
-            type="text"
-            inputMode="decimal"
-            autocomplete="off"
-            data-autofocus
-            pattern="\d{1,10}(\.\d{1,6})?"
-            title="Credits, such as 250 or 0.5"
-            required
-            aria-describedby="spend-limit-help"
-            value={draft}
-            onInput={(event) => setDraft(event.currentTarget.value)}
-          />
-        </Field>
+        <TextField
+          id="spend-limit"
+          label="Credits"
+          help="The most purchased credit that may be spent in this period."
+          inputMode="decimal"
+          data-autofocus
+          {...CREDITS}
+          required
+          value={draft}
+          change={setDraft}
+        />
         {error !== undefined && <FailureNote error={error} />}
         <DialogButtons close={close} action="Save" busy={busy} disabled={draft.trim() === set}>
           {set !== "" && (

@@ -2,9 +2,9 @@ import { useState } from "preact/hooks";
 import { MemberRole } from "../../../gen/chorus/v1/options_pb.js";
 import { Copy } from "../parts/copy.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { Field } from "../parts/field.tsx";
 import { FormDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
+import { TextField } from "../parts/text-field.tsx";
 import { members } from "../rpc.ts";
 import { RoleField } from "./role-field.tsx";
 
@@ -53,17 +53,7 @@ function Form({ close, show }: { close: () => void; show: (path: string) => void
       isSticky
     >
       <RoleField role={role} choose={setRole} />
-      <Field id="note" label="Note">
-        <input
-          id="note"
-          type="text"
-          maxLength={200}
-          autocomplete="off"
-          placeholder="For whom is it?"
-          value={note}
-          onInput={(event) => setNote(event.currentTarget.value)}
-        />
-      </Field>
+      <TextField id="note" label="Note" maxLength={200} placeholder="For whom is it?" value={note} change={setNote} />
     </FormDialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
+import { Choice } from "../parts/choice.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Field } from "../parts/field.tsx";
+import { TextField } from "../parts/text-field.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { useAction } from "../parts/use-action.ts";
 
@@ -68,30 +69,7 @@ interface ControlProps {
   change: (value: string) => void;
 }
 
-function Control({ id, input: { label, help, options, placeholder, pattern, optional }, value, change }: ControlProps) {
-  return (
-    <Field id={id} label={label} help={help}>
-      {options ? (
-        <select id={id} value={value} onChange={(event) => change(event.currentTarget.value)}>
-          {options.map(([option, text]) => (
-            <option key={option} value={option}>
-              {text}
-            </option>
-          ))}
-        </select>
-      ) : (
-        <input
-          id={id}
-          type="text"
-          autocomplete="off"
-          required={!optional}
-          value={value}
-          {...(placeholder ? { placeholder } : {})}
-          {...(pattern ? { pattern } : {})}
-          {...(help ? { "aria-describedby": `${id}-help` } : {})}
-          onInput={(event) => change(event.currentTarget.value)}
-        />
-      )}
-    </Field>
-  );
+function Control({ input: { name: _, options, optional = false, ...shown }, ...rest }: ControlProps) {
+  if (options) return <Choice options={options} {...shown} {...rest} />;
+  return <TextField required={!optional} {...shown} {...rest} />;
 }

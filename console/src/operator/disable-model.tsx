@@ -2,9 +2,9 @@ import { useId, useState } from "preact/hooks";
 import type { DisabledModel, ModelState } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { describe } from "../failure.ts";
 import { ago } from "../format.ts";
-import { Field } from "../parts/field.tsx";
 import { FormDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
+import { TextField } from "../parts/text-field.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { operations } from "./rpc.ts";
@@ -73,16 +73,7 @@ export function DisableDialog({ of, all, close }: { of: ModelState; all: readonl
           <Note tone="warn">It is the last {of.tier} model. Those of the other tier answer in its place.</Note>
         )
       )}
-      <Field id={id} label="Reason, for other operators">
-        <input
-          id={id}
-          type="text"
-          autocomplete="off"
-          maxLength={200}
-          value={reason}
-          onInput={(event) => setReason(event.currentTarget.value)}
-        />
-      </Field>
+      <TextField id={id} label="Reason, for other operators" maxLength={200} value={reason} change={setReason} />
     </FormDialog>
   );
 }

@@ -5,10 +5,10 @@ import { openFile } from "../file.ts";
 import { count, day } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { boundsOf, type Period } from "../parts/period.tsx";
 import { Segments } from "../parts/segments.tsx";
+import { TextField } from "../parts/text-field.tsx";
 import { usage } from "../rpc.ts";
 import { fieldsOf, type Group, pluralOf, tagOf } from "./group.ts";
 
@@ -94,33 +94,27 @@ interface CostsProps {
 function Costs({ currency, setCurrency, price, setPrice }: CostsProps) {
   return (
     <div class="cards">
-      <Field id="currency" label="Currency of the costs" help="ISO 4217; XXX: the costs are credits.">
-        <input
-          id="currency"
-          type="text"
-          required
-          autocomplete="off"
-          pattern="[A-Z]{3}"
-          title="Three capital letters, such as USD"
-          aria-describedby="currency-help"
-          value={currency}
-          onInput={(event) => setCurrency(event.currentTarget.value)}
-        />
-      </Field>
-      <Field id="price" label="Price of a credit" help="In this currency.">
-        <input
-          id="price"
-          type="text"
-          inputMode="decimal"
-          required
-          autocomplete="off"
-          pattern="\d{1,9}(\.\d{1,9})?"
-          title="An amount, such as 0.01"
-          aria-describedby="price-help"
-          value={price}
-          onInput={(event) => setPrice(event.currentTarget.value)}
-        />
-      </Field>
+      <TextField
+        id="currency"
+        label="Currency of the costs"
+        help="ISO 4217; XXX: the costs are credits."
+        required
+        pattern="[A-Z]{3}"
+        title="Three capital letters, such as USD"
+        value={currency}
+        change={setCurrency}
+      />
+      <TextField
+        id="price"
+        label="Price of a credit"
+        help="In this currency."
+        inputMode="decimal"
+        required
+        pattern="\d{1,9}(\.\d{1,9})?"
+        title="An amount, such as 0.01"
+        value={price}
+        change={setPrice}
+      />
     </div>
   );
 }
