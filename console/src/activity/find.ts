@@ -9,6 +9,7 @@ import {
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress, pageWithRows } from "../all-pages.ts";
+import type { Cell } from "../csv.ts";
 import { iso } from "../format.ts";
 import { boundsOf, type Period } from "../parts/period.tsx";
 import { activity } from "../rpc.ts";
@@ -64,59 +65,37 @@ export function endOf({ outcome, failureCode }: Generation): string {
   return failureCode || wordOf(OutcomeSchema, outcome);
 }
 
+const COLUMNS: readonly (readonly [name: string, cell: (row: Generation) => Cell])[] = [
+  ["time", ({ at }) => (at ? iso(at) : "")],
+  ["id", ({ id }) => id],
+  ["request_id", ({ requestId }) => requestId],
+  ["key_id", ({ keyId }) => keyId],
+  ["key_name", ({ keyName }) => keyName],
+  ["streamed", ({ streamed }) => String(streamed)],
+  ["shape", ({ shape }) => wordOf(AnswerShapeSchema, shape)],
+  ["effort", ({ effort }) => wordOf(EffortSchema, effort)],
+  ["level", ({ level }) => wordOf(EffortSchema, level)],
+  ["input_tokens", ({ inputTokens }) => inputTokens],
+  ["cached_tokens", ({ cachedTokens }) => cachedTokens],
+  ["output_tokens", ({ outputTokens }) => outputTokens],
+  ["credits", ({ credits }) => credits],
+  ["latency_ms", ({ latencyMs }) => latencyMs],
+  ["outcome", endOf],
+  ["finish_reason", ({ finishReason }) => wordOf(FinishReasonSchema, finishReason)],
+  ["model_calls", ({ modelCalls = "" }) => modelCalls],
+  ["score", ({ score = "" }) => score],
+  ["user", ({ user }) => user],
+  ["tags", ({ tags }) => (Object.keys(tags).length > 0 ? JSON.stringify(tags) : "")],
+];
+
 /** Saves the requests that match the filter as a CSV file. @returns a sentence about the result */
 export async function exportGenerations(filter: Filter, progress: Progress, signal: AbortSignal): Promise<string> {
   const { rows, isCut } = await allPages(async (token) => {
     const { generations, next } = await find(filter, token, 1000, signal);
     return { rows: generations, next };
   }, progress);
-  saveCsv("chorus-activity.csv", [
-    [
-      "time",
-      "id",
-      "request_id",
-      "key_id",
-      "key_name",
-      "streamed",
-      "shape",
-      "effort",
-      "level",
-      "input_tokens",
-      "cached_tokens",
-    ].concat([
-      "output_tokens",
-      "credits",
-      "latency_ms",
-      "outcome",
-      "finish_reason",
-      "model_calls",
-      "score",
-      "user",
-      "tags",
-    ]),
-    ...rows.map((row) => [
-      row.at ? iso(row.at) : "",
-      row.id,
-      row.requestId,
-      row.keyId,
-      row.keyName,
-      String(row.streamed),
-      wordOf(AnswerShapeSchema, row.shape),
-      wordOf(EffortSchema, row.effort),
-      wordOf(EffortSchema, row.level),
-      row.inputTokens,
-      row.cachedTokens,
-      row.outputTokens,
-      row.credits,
-      row.latencyMs,
-      endOf(row),
-      wordOf(FinishReasonSchema, row.finishReason),
-      row.modelCalls ?? "",
-      row.score ?? "",
-      row.user,
-      Object.keys(row.tags).length > 0 ? JSON.stringify(row.tags) : "",
-    ]),
-  ]);
+  const cells = rows.map((row) => COLUMNS.map(([, cell]) => cell(row)));
+  saveCsv("chorus-activity.csv", [COLUMNS.map(([name]) => name), ...cells]);
   return isCut
     ? `Saved the newest ${rows.length} requests; there are more. Choose a shorter period.`
     : `Saved ${rows.length} requests.`;

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import { type Workspace, WorkspaceService } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { useLoad } from "../load.ts";
+import { Choice } from "../parts/choice.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
-import { Field } from "../parts/field.tsx";
 import { ConfirmDialog } from "../parts/form-dialog.tsx";
 import { Note } from "../parts/note.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -65,15 +65,13 @@ function Form({ of, close, done }: { of: Workspace; close: () => void; done: (se
   const options = [...new Set([...DAYS, before])].sort((a, b) => a - b);
   return (
     <form class="form" onSubmit={(event) => run(save, event)}>
-      <Field id="text-days" label="Keep it">
-        <select id="text-days" value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-          {options.map((option) => (
-            <option key={option} value={option}>
-              {option === 0 ? "Not at all" : `For ${daysText(option)}`}
-            </option>
-          ))}
-        </select>
-      </Field>
+      <Choice
+        id="text-days"
+        label="Keep it"
+        value={`${days}`}
+        options={options.map((option) => [`${option}`, option === 0 ? "Not at all" : `For ${daysText(option)}`])}
+        change={(option) => setDays(Number(option))}
+      />
       {days < before && (
         <Note tone="warn">
           {days === 0 ? "All texts that are kept are deleted at once." : "Texts that are older are deleted at once."}

@@ -2,6 +2,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
 import { ScopeSchema } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { numberOf } from "../../../src/contract/json-names.ts";
+import { Choice } from "../parts/choice.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
@@ -145,15 +146,7 @@ interface ExpiryProps {
 function Expiry({ life, setLife, date, setDate }: ExpiryProps) {
   return (
     <>
-      <Field id="key-life" label="Expires">
-        <select id="key-life" value={life} onChange={(event) => setLife(event.currentTarget.value)}>
-          {LIVES.map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </Field>
+      <Choice<string> id="key-life" label="Expires" value={life} options={LIVES} change={setLife} />
       {life === "date" && (
         <Field id="key-date" label="Last day, UTC">
           <input

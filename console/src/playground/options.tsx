@@ -1,6 +1,7 @@
+import { Choice } from "../parts/choice.tsx";
 import { Field } from "../parts/field.tsx";
 import { Segments } from "../parts/segments.tsx";
-import { canContinue, type Draft, type EffortName, type Mode } from "./draft.ts";
+import { canContinue, type Draft, type Mode } from "./draft.ts";
 import { FileList } from "./files.tsx";
 import { SchemaEditor } from "./schema-editor.tsx";
 
@@ -15,7 +16,7 @@ const MODES: [Mode, string][] = [
   ["json_schema", "Strict JSON"],
 ];
 
-const EFFORTS: EffortName[] = ["auto", "low", "medium", "high"];
+const EFFORTS = (["auto", "low", "medium", "high"] as const).map((name) => [name, name] as const);
 
 const MOST_STOPS = 4;
 
@@ -67,17 +68,13 @@ function Knobs({ draft: { effort, temperature, maxTokens }, change, compares }: 
   return (
     <div class="knobs">
       {!compares && (
-        <Field id="effort" label="Highest effort">
-          <select
-            id="effort"
-            value={effort}
-            onChange={(event) => change({ effort: event.currentTarget.value as EffortName })}
-          >
-            {EFFORTS.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </Field>
+        <Choice
+          id="effort"
+          label="Highest effort"
+          value={effort}
+          options={EFFORTS}
+          change={(name) => change({ effort: name })}
+        />
       )}
       <Field id="temperature" label="Temperature">
         <input

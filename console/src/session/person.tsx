@@ -1,3 +1,4 @@
+import { FilterChoice } from "../parts/filter-choice.tsx";
 import { Mark } from "../shell/mark.tsx";
 import { owners, type Session } from "./session.ts";
 
@@ -9,13 +10,12 @@ export function WorkspaceName({ session: { workspace, workspaceId, workspaces } 
     owners.choose(id).finally(() => location.assign("/console"));
   };
   return (
-    <select aria-label="Workspace" value={workspaceId} onChange={(event) => choose(event.currentTarget.value)}>
-      {workspaces.map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name}
-        </option>
-      ))}
-    </select>
+    <FilterChoice
+      label="Workspace"
+      value={workspaceId}
+      options={workspaces.map(({ id, name }) => [id, name])}
+      change={choose}
+    />
   );
 }
 

@@ -10,15 +10,14 @@ const THEMES: [Theme, string][] = [
 /** Chooses light or dark. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(chosenTheme);
-  const choose = (value: string) => {
-    const [next] = THEMES.find(([name]) => name === value) ?? ["system" as const];
+  const choose = (next: Theme) => {
     chooseTheme(next);
     setTheme(next);
   };
   return (
     <div class="theme">
       <label for="theme">Theme:</label>
-      <select id="theme" value={theme} onChange={(event) => choose(event.currentTarget.value)}>
+      <select id="theme" value={theme} onChange={(event) => choose(event.currentTarget.value as Theme)}>
         {THEMES.map(([name, label]) => (
           <option key={name} value={name}>
             {label}

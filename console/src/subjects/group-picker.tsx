@@ -1,4 +1,5 @@
 import { useLoad } from "../load.ts";
+import { FilterChoice } from "../parts/filter-choice.tsx";
 import { narrow } from "../route.ts";
 import { usage } from "../rpc.ts";
 import { type Group, tagOf } from "./group.ts";
@@ -17,18 +18,6 @@ export function GroupPicker({ group, options }: Props) {
   // The name in the address may be new, or the names may not be there yet.
   const tags = chosen === "" || names.includes(chosen) ? names : [chosen, ...names];
   const change = (by: string) => narrow({ by, key: undefined, search: undefined });
-  return (
-    <select aria-label="Group by" value={group ?? ""} onChange={(event) => change(event.currentTarget.value)}>
-      {options.map(([value, label]) => (
-        <option key={value} value={value}>
-          {label}
-        </option>
-      ))}
-      {tags.map((name) => (
-        <option key={name} value={`tag:${name}`}>
-          By tag: {name}
-        </option>
-      ))}
-    </select>
-  );
+  const all = [...options, ...tags.map((name) => [`tag:${name}`, `By tag: ${name}`] as const)];
+  return <FilterChoice label="Group by" value={group ?? ""} options={all} change={change} />;
 }

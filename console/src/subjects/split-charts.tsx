@@ -1,6 +1,6 @@
 import type { MetricsPoint, MetricsTotals } from "../../../gen/chorus/v1/generation_pb.js";
 import { count, roundAmount, short } from "../format.ts";
-import { useLoad } from "../load.ts";
+import { type Loaded, useLoad } from "../load.ts";
 import { Chart, type ChartSeries, TONES } from "../parts/chart.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { type Period, zoomTo } from "../parts/period.tsx";
@@ -31,28 +31,21 @@ interface Props {
 /** Use over time of those subjects of a group that used the most credit, and of all other requests. */
 export function SplitCharts({ period, group, everyMs }: Props) {
   const split = useLoad((signal) => loadSplit(period, group, signal), `${period.key} ${group}`, everyMs);
-  return (
-    <Pending of={split} what="figures" skeleton={<Skeletons />}>
-      {(loaded) => (
-        <div class="charts">
-          <h2 class="hidden">Usage of {pluralOf(group)}</h2>
-          {CHARTS.map((chart) => (
-            <SplitChart key={chart.title} {...chart} split={loaded} period={period} />
-          ))}
-        </div>
-      )}
-    </Pending>
-  );
+  return <Charts split={split} period={period} title={`Usage of ${pluralOf(group)}`} />;
 }
 
 /** Use over time of one subject, such as `user:u-4711`. */
 export function SubjectCharts({ subject, period, everyMs }: { subject: string } & Omit<Props, "group">) {
   const split = useLoad((signal) => loadSubject(period, subject, signal), `${period.key} ${subject}`, everyMs);
+  return <Charts split={split} period={period} title="Usage" />;
+}
+
+function Charts({ split, period, title }: { split: Loaded<Split>; period: Period; title: string }) {
   return (
     <Pending of={split} what="figures" skeleton={<Skeletons />}>
       {(loaded) => (
         <div class="charts">
-          <h2 class="hidden">Usage</h2>
+          <h2 class="hidden">{title}</h2>
           {CHARTS.map((chart) => (
             <SplitChart key={chart.title} {...chart} split={loaded} period={period} />
           ))}

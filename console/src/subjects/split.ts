@@ -1,5 +1,5 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { MetricsPoint, MetricsResponse } from "../../../gen/chorus/v1/generation_pb.js";
+import { millis, startsOf } from "../overview/series.ts";
 import { boundsOf, intervalOf, type Period } from "../parts/period.tsx";
 import { usage } from "../rpc.ts";
 import { fieldsOf, type Group, subjectOf } from "./group.ts";
@@ -43,8 +43,7 @@ type Figure = (point: MetricsPoint) => number;
 
 /** The values of one figure by interval: of each subject, and of all other requests. */
 export function valuesOf({ all, parts, ms }: Split, figure: Figure) {
-  const starts: number[] = [];
-  for (let at = millis(all.startTime); at < millis(all.endTime); at += ms) starts.push(at);
+  const starts = startsOf(all, ms);
   const row = ({ series }: MetricsResponse) => {
     const points = new Map(series.map((point) => [millis(point.start), point]));
     return starts.map((start) => {
@@ -63,8 +62,4 @@ export function valuesOf({ all, parts, ms }: Split, figure: Figure) {
 /** Sums of credits have errors far below a millionth. */
 function round(value: number): number {
   return Math.round(value * 1e6) / 1e6;
-}
-
-function millis(at: MetricsResponse["startTime"]): number {
-  return at === undefined ? 0 : timestampDate(at).getTime();
 }

@@ -6,6 +6,7 @@ import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { FilterChoice } from "../parts/filter-choice.tsx";
 import { Link } from "../parts/link.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -50,13 +51,7 @@ export function TopTable({ period, group, order, search, everyMs }: Props) {
       actions={
         <div class="toolbar">
           <Search key={group} value={search} placeholder="Find by the start" />
-          <select aria-label="Order" value={order} onChange={(event) => narrow({ order: event.currentTarget.value })}>
-            {ORDERS.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
+          <FilterChoice label="Order" value={order} options={ORDERS} change={(order) => narrow({ order })} />
         </div>
       }
       flush
