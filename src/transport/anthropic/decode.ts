@@ -18,7 +18,7 @@ import type { Decoded, ForeignTerms } from "../call/format.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
 import { readModel } from "../call/model-names.ts";
 import { addUnknown, type UnknownMembers } from "../call/unknown-members.ts";
-import { decodeForeign, notSupported } from "../rest/decode.ts";
+import { decodeForeign } from "../rest/decode.ts";
 import { readConversation } from "./conversation.ts";
 import { effortOf } from "./effort.ts";
 import { THREAD } from "./failure.ts";
@@ -54,7 +54,7 @@ export function decodeMessages(bytes: Uint8Array): Decoded<ReturnType<typeof req
   const text = decodeText(bytes);
   const found: UnknownMembers = { unknown: [], more: 0 };
   const body = decodeForeign(CreateMessageRequestSchema, text, parseBody(text), (name) => {
-    if (REFUSED.has(name) || DOMAINS.test(name)) throw notSupported(name);
+    if (REFUSED.has(name) || DOMAINS.test(name)) throw invalid(name, `${name} is not supported. Leave it out.`);
     if (!HINT.test(name)) addUnknown(found, name);
   });
   return { ...requestOf(body), ...found };

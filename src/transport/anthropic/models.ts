@@ -3,12 +3,12 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type ListMessageModelsResponse,
   ListMessageModelsResponseSchema,
-  type MessageModel,
   MessageModelSchema,
 } from "../../../gen/chorus/v1/messages_pb.js";
-import { CREATED, EFFORTS, unknownModel } from "../call/model-names.ts";
+import { CREATED, EFFORTS } from "../call/model-names.ts";
 
-const MODELS = [...EFFORTS.keys()].map((id) => {
+/** The answers to `GET /v1/models/{model}` in Anthropic's format. */
+export const MODELS = [...EFFORTS.keys()].map((id) => {
   const displayName = id.replace("-", " ").replace(/^./, (first) => first.toUpperCase());
   return create(MessageModelSchema, {
     type: "model",
@@ -25,10 +25,3 @@ export const MODEL_LIST: ListMessageModelsResponse = create(ListMessageModelsRes
   firstId: MODELS.at(0)?.id ?? "",
   lastId: MODELS.at(-1)?.id ?? "",
 });
-
-/** The answer to `GET /v1/models/{model}` in Anthropic's format. @throws Failure unknown_entity */
-export function findModel(path: string): MessageModel {
-  const model = MODELS.find(({ id }) => path.endsWith(`/${id}`));
-  if (!model) throw unknownModel();
-  return model;
-}

@@ -10,16 +10,15 @@ import { renameField } from "../call/field-names.ts";
 import { answerForeign, type Foreign } from "../call/foreign.ts";
 import type { Decoded } from "../call/format.ts";
 import { jsonReply } from "../call/json-reply.ts";
-import { methodsOf } from "../call/methods.ts";
+import { findModel } from "../call/model-names.ts";
 import { noticeHeader } from "../call/notices.ts";
 import { anthropicRateHeaders } from "../call/rate-headers.ts";
 import type { Services } from "../call/services.ts";
-import { encode } from "../rest/encode.ts";
-import { type HttpRoute, httpRoute, REST } from "../rest/routes.ts";
+import { foreignRoutes, type HttpRoute, REST } from "../rest/routes.ts";
 import { decodeMessages, type MessageTerms } from "./decode.ts";
 import { messageJson } from "./encode.ts";
 import { anthropicFailure } from "./failure.ts";
-import { findModel, MODEL_LIST } from "./models.ts";
+import { MODEL_LIST, MODELS } from "./models.ts";
 import { MessageEvents } from "./stream.ts";
 
 /** Anthropic's JSON and server-sent events. */
@@ -27,7 +26,6 @@ export const ANTHROPIC: Format = {
   ...REST,
   form: { name: "anthropic", isWrapped: false },
   decode: decodeMessages,
-  reply: ({ desc }, message) => jsonReply(200, encode(desc.output, message)),
   // Anthropic's clients show this one.
   headers: ({ requestId }) => ["request-id", requestId],
   rateHeaders: anthropicRateHeaders,
@@ -36,21 +34,16 @@ export const ANTHROPIC: Format = {
 
 /** The same generation as over REST, with requests and answers in the format of Anthropic's Messages API. */
 export function anthropicRoutes({ generation }: Pick<Services, "generation">, authenticate: Authenticate): HttpRoute[] {
-  const runs = {
+  const runs: Record<string, Run> = {
     createMessage(decoded, call) {
       if (!(decoded.terms as MessageTerms).isSized) throw invalid("max_tokens", "max_tokens is required. Add it.");
-      return answerForeign(generation, decoded, call, (foreign) => messageFormat(foreign));
+      return answerForeign(generation, decoded, call, messageFormat);
     },
     countMessageTokens: (decoded, call) => countTokens(generation, decoded, call),
     listMessageModels: async () => MODEL_LIST,
-    getMessageModel: async (_, { path }) => findModel(path),
-  } satisfies Record<string, Run>;
-  // `StreamMessage` describes the stream of the same path.
-  const unary = methodsOf([MessagesService]).filter(({ desc }) => desc.methodKind === "unary");
-  return unary.map((method) => {
-    const run: Run = runs[method.desc.localName as keyof typeof runs];
-    return { ...httpRoute(method.desc), transport: "rest", method, format: ANTHROPIC, authenticate, run };
-  });
+    getMessageModel: async (_, { path }) => findModel(MODELS, path),
+  };
+  return foreignRoutes(MessagesService, runs, { format: ANTHROPIC, authenticate });
 }
 
 async function countTokens(

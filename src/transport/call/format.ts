@@ -52,6 +52,9 @@ export interface BodyForm {
   readonly isWrapped: boolean;
 }
 
+/** Bytes of flags and length before a message that is wrapped. */
+export const PREFIX_BYTES = 5;
+
 /** How a stream of events is written. Its pieces are all strings, or all buffers. */
 export interface EventFormat {
   /** Of the response: names and values in turn. */

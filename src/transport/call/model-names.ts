@@ -29,10 +29,12 @@ export function readModel(name: string): { readonly model: string; readonly isOt
   return { model: isOtherModel || name === "" ? DEFAULT_MODEL : name, isOtherModel };
 }
 
-/** The failure of a look-up by another name. */
-export function unknownModel(): Failure {
+/** The model that a path such as `/v1/models/chorus` names. @throws Failure unknown_entity */
+export function findModel<M extends { readonly id: string }>(models: readonly M[], path: string): M {
+  const model = models.find(({ id }) => path.endsWith(`/${id}`));
+  if (model) return model;
   const names = [...EFFORTS.keys()].join(", ");
-  return new Failure("unknown_entity", { field: "model", message: `There is no such model. There are ${names}.` });
+  throw new Failure("unknown_entity", { field: "model", message: `There is no such model. There are ${names}.` });
 }
 
 /** The smallest one of the efforts that a request names, if it names any. */

@@ -7,11 +7,10 @@ import type { BodyBudget, BodySender } from "../../overload/body-budget.ts";
 import { BODIES } from "../../overload/bounds.ts";
 import type { ValueCounter } from "../../overload/value-count.ts";
 import { Blocks } from "./blocks.ts";
-import type { Format } from "./call.ts";
-import { type Call, streamOf } from "./call.ts";
+import { type Call, type Format, streamOf } from "./call.ts";
 import { expectsContinue, hasBody } from "./check-head.ts";
 import { discardBody } from "./discard-body.ts";
-import type { BodyForm, Decoded } from "./format.ts";
+import { type BodyForm, type Decoded, PREFIX_BYTES } from "./format.ts";
 import { callerOf, senderOf } from "./identity.ts";
 import type { Method } from "./methods.ts";
 
@@ -37,9 +36,6 @@ export interface Bodies {
   readonly budget: BodyBudget;
   readonly reader: LargeReader;
 }
-
-/** Bytes of flags and length before a message that is wrapped. */
-const PREFIX_BYTES = 5;
 
 /**
  * Receives the request of a method: reads its head, then its body within the bounds of size, values, memory and time. A

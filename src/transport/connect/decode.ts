@@ -9,13 +9,10 @@ import {
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { GenerateRequestSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { Failure, invalid } from "../../contract/failure.ts";
-import type { BodyForm, Decoded } from "../call/format.ts";
+import { type BodyForm, type Decoded, PREFIX_BYTES } from "../call/format.ts";
 import { invalidJson } from "../call/json-body.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
 import { isObject, normalize, wrongIn } from "./json-message.ts";
-
-/** Bytes of flags and length before each message in an envelope. */
-const PREFIX_BYTES = 5;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 

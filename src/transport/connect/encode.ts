@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus, endStreamToJson, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
-import type { Reply } from "../call/format.ts";
+import { PREFIX_BYTES, type Reply } from "../call/format.ts";
 
 /** How one of the RPC protocols writes a call, in JSON or in protobuf's binary format. */
 export interface Wire {
@@ -28,8 +28,6 @@ export interface Wire {
 const END_STREAM = 0x02;
 const TRAILERS = 0x80;
 
-/** Bytes of flags and length before each message in an envelope. */
-const PREFIX_BYTES = 5;
 const GRPC_OK: OutgoingHttpHeaders = { "grpc-status": "0" };
 const NOTHING = Buffer.alloc(0);
 const CONNECT_END = envelope(Buffer.from("{}"), END_STREAM);

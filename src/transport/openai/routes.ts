@@ -5,16 +5,15 @@ import type { Format, Run } from "../call/call.ts";
 import { renameField } from "../call/field-names.ts";
 import { answerForeign, type Foreign } from "../call/foreign.ts";
 import { jsonReply } from "../call/json-reply.ts";
-import { methodsOf } from "../call/methods.ts";
+import { findModel } from "../call/model-names.ts";
 import { noticeHeader } from "../call/notices.ts";
 import { openaiRateHeaders } from "../call/rate-headers.ts";
 import type { Services } from "../call/services.ts";
-import { encode } from "../rest/encode.ts";
-import { type HttpRoute, httpRoute, REST } from "../rest/routes.ts";
+import { foreignRoutes, type HttpRoute, REST } from "../rest/routes.ts";
 import { type ChatTerms, decodeChat } from "./decode.ts";
 import { completionJson } from "./encode.ts";
 import { openaiFailure } from "./failure.ts";
-import { findModel, MODEL_LIST } from "./models.ts";
+import { MODEL_LIST, MODELS } from "./models.ts";
 import { streamOfChunks } from "./stream.ts";
 
 /** OpenAI's JSON and server-sent events. */
@@ -22,25 +21,18 @@ export const OPENAI: Format = {
   ...REST,
   form: { name: "openai", isWrapped: false },
   decode: decodeChat,
-  reply: ({ desc }, message) => jsonReply(200, encode(desc.output, message)),
   rateHeaders: openaiRateHeaders,
   failure: openaiFailure,
 };
 
 /** The same generation as over REST, with requests and answers in the format of OpenAI's Chat Completions. */
 export function openaiRoutes({ generation }: Pick<Services, "generation">, authenticate: Authenticate): HttpRoute[] {
-  const chat: Run = (decoded, call) => answerForeign(generation, decoded, call, chatFormat);
-  const runs = {
-    createChatCompletion: chat,
+  const runs: Record<string, Run> = {
+    createChatCompletion: (decoded, call) => answerForeign(generation, decoded, call, chatFormat),
     listModels: async () => MODEL_LIST,
-    getModel: async (_, { path }) => findModel(path),
-  } satisfies Record<string, Run>;
-  // `StreamChatCompletion` describes the stream of the same path.
-  const unary = methodsOf([ChatService]).filter(({ desc }) => desc.methodKind === "unary");
-  return unary.map((method) => {
-    const run: Run = runs[method.desc.localName as keyof typeof runs];
-    return { ...httpRoute(method.desc), transport: "rest", method, format: OPENAI, authenticate, run };
-  });
+    getModel: async (_, { path }) => findModel(MODELS, path),
+  };
+  return foreignRoutes(ChatService, runs, { format: OPENAI, authenticate });
 }
 
 /** How the answer to a request is written, and the failures that name its members. */

@@ -1,16 +1,15 @@
 import type { GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
 import { ResponsesService } from "../../../gen/chorus/v1/responses_pb.js";
 import type { Authenticate } from "../call/authenticate.ts";
-import type { Format } from "../call/call.ts";
+import type { Format, Run } from "../call/call.ts";
 import { renameField } from "../call/field-names.ts";
 import { answerForeign, type Foreign } from "../call/foreign.ts";
 import { jsonReply } from "../call/json-reply.ts";
-import { methodsOf } from "../call/methods.ts";
 import { noticeHeader } from "../call/notices.ts";
 import type { Services } from "../call/services.ts";
 import { openaiFailure } from "../openai/failure.ts";
 import { OPENAI } from "../openai/routes.ts";
-import { type HttpRoute, httpRoute } from "../rest/routes.ts";
+import { foreignRoutes, type HttpRoute } from "../rest/routes.ts";
 import { decodeResponse, type ResponseTerms } from "./decode.ts";
 import { wholeJson } from "./encode.ts";
 import { ResponseEvents } from "./stream.ts";
@@ -19,16 +18,8 @@ const RESPONSES: Format = { ...OPENAI, form: { name: "responses", isWrapped: fal
 
 /** The same generation as over REST, with requests and answers in the format of OpenAI's Responses API. */
 export function responsesRoutes({ generation }: Pick<Services, "generation">, authenticate: Authenticate): HttpRoute[] {
-  // `StreamResponse` describes the stream of the same path.
-  const unary = methodsOf([ResponsesService]).filter(({ desc }) => desc.methodKind === "unary");
-  return unary.map((method) => ({
-    ...httpRoute(method.desc),
-    transport: "rest",
-    method,
-    format: RESPONSES,
-    authenticate,
-    run: (decoded, call) => answerForeign(generation, decoded, call, formatOf),
-  }));
+  const createResponse: Run = (decoded, call) => answerForeign(generation, decoded, call, formatOf);
+  return foreignRoutes(ResponsesService, { createResponse }, { format: RESPONSES, authenticate });
 }
 
 /** How the answer to a request is written, and the failures that name its parameters. */

@@ -11,7 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { json } from "../../../gen/chorus/v1/options_pb.js";
-import { type Failure, invalid } from "../../contract/failure.ts";
+import { invalid } from "../../contract/failure.ts";
 import { JsonText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
 import type { Decoded } from "../call/format.ts";
@@ -73,11 +73,6 @@ export function decodeForeign<D extends DescMessage>(
   };
   const source = { text: new JsonText(text), onUnknown: report, skipsOtherCases: false };
   return readMessage(desc, value, [], source) as MessageShape<D>;
-}
-
-/** The failure of a member that the service does not support. */
-export function notSupported(name: string): Failure {
-  return invalid(name, `${name} is not supported. Leave it out.`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { http as httpRule } from "../../../gen/google/api/annotations_pb.js";
 import { Failure } from "../../contract/failure.ts";
@@ -46,11 +46,23 @@ export function restRoutes(runs: Record<keyof typeof GenerationService.method, R
   });
 }
 
+/** The routes of a service that describes another API. A method that streams describes the stream of the same path. */
+export function foreignRoutes(
+  service: DescService,
+  runs: Readonly<Record<string, Run>>,
+  shared: Pick<MethodRoute, "format" | "authenticate">,
+): HttpRoute[] {
+  return methodsOf([service]).flatMap((method): HttpRoute[] => {
+    const run = runs[method.desc.localName];
+    return run ? [{ ...httpRoute(method.desc), transport: "rest", method, run, ...shared }] : [];
+  });
+}
+
 /**
  * Reads the path and HTTP method of an RPC method from its `google.api.http` annotation.
  * @throws TypeError when there is no get or post annotation
  */
-export function httpRoute(method: DescMethod): Pick<HttpRoute, "path" | "verb" | "span" | "attributes"> {
+function httpRoute(method: DescMethod): Pick<HttpRoute, "path" | "verb" | "span" | "attributes"> {
   const { pattern } = getOption(method, httpRule);
   if (pattern.case !== "get" && pattern.case !== "post")
     throw new TypeError(`${method} needs a google.api.http annotation with get or post.`);
