@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { text } from "node:stream/consumers";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Effort, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
+import { EffortSchema, type GenerateRequestSchema, OutputShape } from "../../gen/chorus/v1/generation_pb.js";
+import { numberOf } from "../contract/json-names.ts";
 import { mediaTypeOf } from "../contract/media-types.ts";
 import { parseTags } from "./command.ts";
 import { CliError } from "./target.ts";
@@ -10,6 +11,7 @@ import { CliError } from "./target.ts";
 /** Options of `chorus ask` that shape the request. */
 export interface AskOptions {
   system?: string;
+  /** A word of the enum, which the command line has checked. */
   effort: string;
   maxTokens?: string;
   file?: string[];
@@ -20,13 +22,6 @@ export interface AskOptions {
   tag?: string[];
 }
 
-const EFFORTS: ReadonlyMap<string, Effort> = new Map([
-  ["auto", Effort.AUTO],
-  ["low", Effort.LOW],
-  ["medium", Effort.MEDIUM],
-  ["high", Effort.HIGH],
-]);
-
 /**
  * Builds the request from arguments, files and standard input.
  * @param words the prompt; a word `-` is replaced with standard input, which is the whole prompt if there are no words
@@ -36,9 +31,6 @@ export async function readAskRequest(
   words: readonly string[],
   options: AskOptions,
 ): Promise<MessageInitShape<typeof GenerateRequestSchema>> {
-  const effort = EFFORTS.get(options.effort);
-  if (effort === undefined)
-    throw new CliError(`--effort must be ${[...EFFORTS.keys()].join(", ")}, but is "${options.effort}".`);
   if (options.maxTokens !== undefined && !/^\d{1,6}$/.test(options.maxTokens))
     throw new CliError(`--max-tokens must be a whole number, but is "${options.maxTokens}".`);
   const attachments = await Promise.all(
@@ -51,7 +43,7 @@ export async function readAskRequest(
   const schema = options.schema === undefined ? undefined : await bytesOf("--schema", options.schema);
   return {
     prompt: await promptOf(words),
-    effort,
+    effort: numberOf(EffortSchema, options.effort),
     attachments,
     ...(options.system === undefined ? {} : { system: options.system }),
     ...(options.maxTokens === undefined ? {} : { maxTokens: Number(options.maxTokens) }),

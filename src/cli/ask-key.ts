@@ -16,8 +16,9 @@ const MAX_KEYS = 50;
 type Keys = Record<string, { secret: string; expiresAt: number }>;
 
 /**
- * Runs a request with an API key of the workspace. The key is created once with the operator or owner token, and kept
- * in a file that only this user can read. A key that the service no longer accepts is replaced.
+ * Runs a request with the API key in CHORUS_API_KEY, else with one of the workspace. That is created once with the
+ * operator or owner token, and kept in a file that only this user can read. One that the service no longer accepts is
+ * replaced.
  * @param workspace name or identifier; undefined: the owner's own, and `default` for an operator
  * @throws CliError when there is no token, and when the key cannot be kept
  */
@@ -26,6 +27,8 @@ export async function withAskKey(
   workspace: string | undefined,
   run: (apiKey: Secret) => Promise<void>,
 ): Promise<void> {
+  const { CHORUS_API_KEY: given } = process.env;
+  if (given) return run({ text: given, source: "CHORUS_API_KEY" });
   const { place, token } = await findTarget(command);
   const file = configFile(process.env, "ask-keys.json");
   const isOwner = token?.text.startsWith("ow_");

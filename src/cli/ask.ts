@@ -64,10 +64,8 @@ Examples:
     )
     .action(async (words: string[], options: AskOptions & { workspace?: string }, command: Command) => {
       const request = await readAskRequest(words, options);
-      const apiKey = process.env.CHORUS_API_KEY;
       const run = (key: Secret) => ask(request, command, key).catch((error) => explainSchema(error, options.schema));
-      if (apiKey) await run({ text: apiKey, source: "CHORUS_API_KEY" });
-      else await withAskKey(command, options.workspace, run);
+      await withAskKey(command, options.workspace, run);
     });
 }
 

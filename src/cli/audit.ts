@@ -4,7 +4,7 @@ import { numberOf, wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
 import { limitOf, readPages, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
-import { parseTime } from "./time.ts";
+import { periodOf } from "./time.ts";
 
 interface Options {
   action?: string;
@@ -57,11 +57,10 @@ export function addAudit(program: Command): void {
 }
 
 /** The filter that options name. A word of `--by` that is no kind of actor is an identifier. */
-function filterOf({ action = "", by = "", from, to }: Options) {
+function filterOf({ action = "", by = "", ...period }: Options) {
   const actorKind = numberOf(ActorKindSchema, by);
   return {
     ...{ action, actorKind, actorId: actorKind === 0 ? by : "" },
-    ...(from === undefined ? {} : { startTime: parseTime("--from", from, -1) }),
-    ...(to === undefined ? {} : { endTime: parseTime("--to", to, -1) }),
+    ...periodOf(period),
   };
 }

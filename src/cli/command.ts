@@ -1,8 +1,9 @@
 import type { DescEnum, DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import { MetricsGroupBy } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf, words } from "../contract/json-names.ts";
 import { messageJson, printJson } from "./print.ts";
-import { CliError, type GlobalOptions } from "./target.ts";
+import { CliError, findTarget, type GlobalOptions } from "./target.ts";
 
 export const OWN_WORKSPACE = "name or identifier; an owner can omit it";
 
@@ -23,6 +24,17 @@ export function show<D extends DescMessage>(
 ): void {
   if (wantsJson(command)) printJson(messageJson(desc, message));
   else print(message);
+}
+
+/**
+ * Prints a link to the console: its address where that is known, else its path with what to put in front.
+ * @param facts further members of the JSON document
+ */
+export async function showLink(command: Command, path: string, facts: object): Promise<void> {
+  const { restUrl: url } = await findTarget(command);
+  if (wantsJson(command)) printJson({ ...facts, path, ...(url ? { url: url + path } : {}) });
+  else if (url) console.log(url + path);
+  else console.log(`${path}\n\nPut the public address of the service in front, such as https://chorus.example.com`);
 }
 
 /** Reads a list in pages. @param member name of the list in a page. @param most most entries to read */
@@ -70,4 +82,12 @@ export function parseTags(tags: readonly string[] = []): Record<string, string> 
   const found = new Map(pairs);
   if (found.size < pairs.length) throw new CliError("--tag names a tag twice. Name each tag once.");
   return Object.fromEntries(found);
+}
+
+/** Reads `--by key|user|tag:NAME`. @throws CliError */
+export function groupBy(by: string): { groupBy: MetricsGroupBy; groupTag?: string } {
+  if (by === "key") return { groupBy: MetricsGroupBy.KEY };
+  if (by === "user") return { groupBy: MetricsGroupBy.USER };
+  if (by.startsWith("tag:")) return { groupBy: MetricsGroupBy.TAG, groupTag: by.slice(4) };
+  throw new CliError(`--by must be key, user or tag:NAME, but is "${by}".`);
 }

@@ -12,8 +12,7 @@ import {
 import { MemberRoleSchema } from "../../gen/chorus/v1/options_pb.js";
 import { wordOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { enumOf, OWN_WORKSPACE, readPages, show, wantsJson } from "./command.ts";
-import { showLink } from "./console-link.ts";
+import { enumOf, OWN_WORKSPACE, readPages, show, showLink, wantsJson } from "./command.ts";
 import { messageJson, printJson, printTable, timeText } from "./print.ts";
 
 const WORKSPACE = "--workspace <workspace>";

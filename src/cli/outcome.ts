@@ -33,10 +33,7 @@ export function addOutcome(program: Command): void {
     )
     .action(async (id: string, { workspace, ...given }: Options, command: Command) => {
       const request = readOutcome(id, given);
-      const run = (key: Secret) => record(request, command, key);
-      const apiKey = process.env.CHORUS_API_KEY;
-      if (apiKey) await run({ text: apiKey, source: "CHORUS_API_KEY" });
-      else await withAskKey(command, workspace, run);
+      await withAskKey(command, workspace, (key) => record(request, command, key));
     });
 }
 

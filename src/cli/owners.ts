@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { operatorClient } from "./clients.ts";
-import { wantsJson } from "./command.ts";
-import { showLink } from "./console-link.ts";
+import { showLink, wantsJson } from "./command.ts";
 import { printJson, printTable, timeText } from "./print.ts";
 import { parseTime } from "./time.ts";
 

@@ -89,3 +89,16 @@ export function agoText(time: Timestamp): string {
   if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min ago`;
   return seconds < 48 * 3_600 ? `${Math.round(seconds / 3_600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
 }
+
+interface Period {
+  readonly startTime?: Timestamp | undefined;
+  readonly endTime?: Timestamp | undefined;
+}
+
+/** Start and end of a response, as members of JSON. */
+export function periodJson({ startTime, endTime }: Period): JsonObject {
+  return {
+    ...(startTime ? { from: timestampDate(startTime).toISOString() } : {}),
+    ...(endTime ? { to: timestampDate(endTime).toISOString() } : {}),
+  };
+}

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { replaceOperatorTokens } from "../admin/sign-in/tokens.ts";
+import { dataDirOf } from "../config/data-dir.ts";
 import { readDiscovery, writeDiscovery } from "../discovery/data-folder.ts";
 import { startEmbedded } from "../store/embedded/embedded.ts";
 import { openPool } from "../store/pool.ts";
@@ -15,7 +16,7 @@ import { CliError } from "./target.ts";
  */
 export async function replaceToken(): Promise<{ token: string; id: string; replaced: number }> {
   const url = databaseUrl();
-  const dataDir = resolve(process.env.DATA_DIR || ".chorus");
+  const dataDir = dataDirOf(process.env);
   if (!url && !existsSync(join(dataDir, "postgres"))) {
     throw new CliError(`There is no database: DATABASE_URL is not set, and ${dataDir} (DATA_DIR) holds no Postgres.`);
   }

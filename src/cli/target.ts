@@ -1,5 +1,5 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
+import { dataDirOf } from "../config/data-dir.ts";
 import { operatorTokenFile, readDiscovery } from "../discovery/data-folder.ts";
 import { type Profile, type Profiles, profilesFile, readProfiles } from "../discovery/profiles.ts";
 
@@ -43,7 +43,7 @@ const { env } = process;
  */
 export async function findTarget(command: Command): Promise<Target> {
   const { rpcUrl: given, profile: name = env.CHORUS_PROFILE } = command.optsWithGlobals<GlobalOptions>();
-  const here = resolve(env.DATA_DIR || ".chorus");
+  const here = dataDirOf(env);
   const isGiven = given || env.CHORUS_RPC_URL || env.DATA_DIR;
   const isDefault = !name && !isGiven && (await readDiscovery(here)).rpcUrl === undefined;
   const profile = await readProfile(name, isDefault);

@@ -28,3 +28,11 @@ export function parseTime(option: string, text: string, direction: 1 | -1): Time
     throw new CliError(`${option} must be a time in the years 1 to 9999, but is "${text}".`);
   return timestampFromDate(new Date(time));
 }
+
+/** Reads `--from` and `--to` as fields of a request. @throws CliError */
+export function periodOf({ from, to }: { from?: string; to?: string }) {
+  return {
+    ...(from === undefined ? {} : { startTime: parseTime("--from", from, -1) }),
+    ...(to === undefined ? {} : { endTime: parseTime("--to", to, -1) }),
+  };
+}

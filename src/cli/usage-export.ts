@@ -4,10 +4,9 @@ import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { MetricsGroupBy } from "../../gen/chorus/v1/generation_pb.js";
 import { isPrice, USAGE_FORMATS, type UsageFormat, usageLines } from "../contract/usage-file.ts";
 import { operatorClient } from "./clients.ts";
-import { OWN_WORKSPACE, wantsJson } from "./command.ts";
+import { groupBy, OWN_WORKSPACE, wantsJson } from "./command.ts";
 import { CliError } from "./target.ts";
-import { parseTime } from "./time.ts";
-import { groupBy } from "./usage-group.ts";
+import { periodOf } from "./time.ts";
 
 interface ExportOptions {
   from?: string;
@@ -36,7 +35,7 @@ export function addUsageExport(usage: Command): void {
 async function exportUsage(workspace: string, _: unknown, command: Command): Promise<void> {
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<ExportOptions>();
-  const { from, to, format, price } = options;
+  const { format, price } = options;
   if (wantsJson(command))
     throw new CliError("usage export cannot be used with --json. For JSON lines, use --format jsonl.");
   if (!isPrice(price))
@@ -49,8 +48,7 @@ async function exportUsage(workspace: string, _: unknown, command: Command): Pro
   const group = groupBy(options.by);
   const request = {
     ...{ workspace, ...group, pageSize: 1_000 },
-    ...(from === undefined ? {} : { startTime: parseTime("--from", from, -1) }),
-    ...(to === undefined ? {} : { endTime: parseTime("--to", to, -1) }),
+    ...periodOf(options),
   };
   const member = { [MetricsGroupBy.USER]: "user", [MetricsGroupBy.TAG]: options.by.slice(4) }[group.groupBy as 3 | 4];
   const file = { format, member, currency: options.currency, price };

@@ -1,13 +1,11 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import { type SubjectUsage, SubjectUsageSchema, UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { CapFigureSchema } from "../../gen/chorus/v1/generation_pb.js";
 import { numberOf } from "../contract/json-names.ts";
 import { operatorClient } from "./clients.ts";
-import { limitOf, OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
-import { messageJson, number, printJson, printTable } from "./print.ts";
-import { parseTime } from "./time.ts";
-import { groupBy } from "./usage-group.ts";
+import { groupBy, limitOf, OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
+import { messageJson, number, periodJson, printJson, printTable } from "./print.ts";
+import { periodOf } from "./time.ts";
 
 interface TopOptions {
   from?: string;
@@ -40,11 +38,10 @@ export function addUsageTop(usage: Command): void {
 async function showTop(workspace: string, _: unknown, command: Command): Promise<void> {
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<TopOptions>();
-  const { from, to, by, figure, search = "" } = options;
+  const { by, figure, search = "" } = options;
   const request = {
     ...{ workspace, ...groupBy(by), search, figure: numberOf(CapFigureSchema, figure) },
-    ...(from === undefined ? {} : { startTime: parseTime("--from", from, -1) }),
-    ...(to === undefined ? {} : { endTime: parseTime("--to", to, -1) }),
+    ...periodOf(options),
   };
   const most = limitOf(options.limit);
   const client = await operatorClient(UsageService, command);
@@ -59,10 +56,9 @@ async function showTop(workspace: string, _: unknown, command: Command): Promise
     most,
   );
   if (wantsJson(command)) {
-    const { startTime, endTime, total } = first ?? {};
+    const { total } = first ?? {};
     return printJson({
-      ...(startTime ? { from: timestampDate(startTime).toISOString() } : {}),
-      ...(endTime ? { to: timestampDate(endTime).toISOString() } : {}),
+      ...periodJson(first ?? {}),
       subjects: entries.map((row) => messageJson(SubjectUsageSchema, row)),
       ...(total ? { total: messageJson(SubjectUsageSchema, total) } : {}),
     });

@@ -3,25 +3,19 @@ import { type Command, Option } from "commander";
 import { type KeyUsage, UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import {
   MetricsGroupBy,
-  MetricsInterval,
+  MetricsIntervalSchema,
   type MetricsPoint,
   type MetricsTotals,
 } from "../../gen/chorus/v1/generation_pb.js";
+import { numberOf, words } from "../contract/json-names.ts";
 import { bar, sparkline } from "./chart.ts";
 import { operatorClient } from "./clients.ts";
 import { OWN_WORKSPACE, wantsJson } from "./command.ts";
-import { number, printJson, printTable, timeText } from "./print.ts";
+import { number, periodJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
-import { parseTime } from "./time.ts";
+import { periodOf } from "./time.ts";
 import { addUsageExport } from "./usage-export.ts";
 import { addUsageTop } from "./usage-top.ts";
-
-const INTERVALS: ReadonlyMap<string, MetricsInterval> = new Map([
-  ["minute", MetricsInterval.MINUTE],
-  ["hour", MetricsInterval.HOUR],
-  ["day", MetricsInterval.DAY],
-  ["month", MetricsInterval.MONTH],
-]);
 
 const FIGURES = ["REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS"];
 
@@ -57,17 +51,17 @@ export function addUsage(program: Command): void {
 }
 
 async function showUsage(workspace = "", options: Options, command: Command): Promise<void> {
-  const interval = INTERVALS.get(options.interval);
-  if (interval === undefined) {
-    throw new CliError(`--interval must be ${[...INTERVALS.keys()].join(", ")}, but is "${options.interval}".`);
+  const interval = numberOf(MetricsIntervalSchema, options.interval);
+  if (interval === 0) {
+    const known = [...words(MetricsIntervalSchema).values()].join(", ");
+    throw new CliError(`--interval must be ${known}, but is "${options.interval}".`);
   }
   const client = await operatorClient(UsageService, command);
   const { workspace: name, usage } = await client.getUsage({
     workspace,
     interval,
     ...groupOf(options),
-    ...(options.from === undefined ? {} : { startTime: parseTime("--from", options.from, -1) }),
-    ...(options.to === undefined ? {} : { endTime: parseTime("--to", options.to, -1) }),
+    ...periodOf(options),
   });
   if (!usage?.totals) return;
   const { startTime, endTime, totals, series } = usage;
@@ -79,8 +73,7 @@ async function showUsage(workspace = "", options: Options, command: Command): Pr
   if (wantsJson(command)) {
     printJson({
       workspace: name,
-      ...(startTime ? { from: timestampDate(startTime).toISOString() } : {}),
-      ...(endTime ? { to: timestampDate(endTime).toISOString() } : {}),
+      ...periodJson(usage),
       interval: options.interval,
       totals: figures(totals),
       ...(keys ? { keys: keys.map((key) => ({ key_id: key.keyId, name: key.keyName, ...figures(key.totals) })) } : {}),
