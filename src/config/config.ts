@@ -11,7 +11,7 @@ import { bodyBudgetBytes, connectionLimits, type Resources, readResources } from
 import { readRuns } from "./runs.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { readTracing } from "./tracing.ts";
-import { figures, hostNames, integer, milliseconds, oneOf } from "./values.ts";
+import { figures, hostNames, integer, list, milliseconds, oneOf } from "./values.ts";
 
 export { ConfigError } from "./config-error.ts";
 
@@ -147,10 +147,7 @@ function usdPerCredit(env: Env): number | undefined {
 
 /** Reads addresses of name servers, separated by commas. */
 function nameServers(env: Env, name: string): string[] {
-  const servers = (env[name] ?? "")
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
+  const servers = list(env, name);
   try {
     new Resolver().setServers(servers);
   } catch {

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { Accuracies } from "../contract/terms.ts";
 import type { ModelEntry, Vendor } from "../models/port/entry.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
-import { ConfigError, type Env, object, parse } from "./config-error.ts";
+import { ConfigError, checkMembers, type Env, object, parse, textMember } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
 import { headerKey } from "./values.ts";
 
@@ -131,23 +131,14 @@ function withMeasured(entries: readonly ModelEntry[], measured: ReadonlyMap<stri
 }
 
 function modelEntry(env: Env, item: Record<string, unknown>, where: string): ModelEntry {
-  const string = (key: string): string | undefined => {
-    const value = item[key];
-    if (value !== undefined && (typeof value !== "string" || value === ""))
-      throw new ConfigError(`${where}.${key} must be a string. Correct it.`);
-    return value as string | undefined;
-  };
+  const string = (key: string) => textMember(item, key, where);
   const oneOf = <T extends string>(key: string, allowed: readonly T[]): T => {
     const value = string(key);
     if (!allowed.includes(value as T))
       throw new ConfigError(`${where}.${key} must be one of ${allowed.join(", ")}. Correct it.`);
     return value as T;
   };
-  const unknown = Object.keys(item).find((key) => !MODEL_MEMBERS.has(key));
-  if (unknown !== undefined)
-    throw new ConfigError(
-      `${where} has an unknown member "${unknown}". Remove it, or use ${[...MODEL_MEMBERS].join(", ")}.`,
-    );
+  checkMembers(item, MODEL_MEMBERS, where);
   const vendor = oneOf("vendor", ["openai", "anthropic", "google", "openai-compatible", "offline"] as const);
   const tier = oneOf("tier", ["fast", "strong"] as const);
   const name = string("name");

@@ -1,5 +1,6 @@
 import { ROLES, type Role } from "../contract/roles.ts";
 import { ConfigError, type Env, expectedObject, parse } from "./config-error.ts";
+import { list } from "./values.ts";
 
 /** A claim that has a value, or has it among its values. */
 export interface ClaimRule {
@@ -90,18 +91,15 @@ function readParameters(env: Env): Record<string, string> {
 
 /** Reads `claim=value, …`. */
 function readRules(env: Env): ClaimRule[] {
-  const rules = (env.CHORUS_OIDC_OPERATORS ?? "").split(",").map((rule) => rule.trim());
-  return rules
-    .filter((rule) => rule !== "")
-    .map((rule) => {
-      const at = rule.lastIndexOf("=");
-      const [claim, value] = [rule.slice(0, at).trim(), rule.slice(at + 1).trim()];
-      if (at > 0 && claim !== "" && value !== "") return { claim, value };
-      throw new ConfigError(
-        `CHORUS_OIDC_OPERATORS must be claims with values, separated by commas, such as "groups=chorus-operators", ` +
-          `but has "${rule}". Correct it.`,
-      );
-    });
+  return list(env, "CHORUS_OIDC_OPERATORS").map((rule) => {
+    const at = rule.lastIndexOf("=");
+    const [claim, value] = [rule.slice(0, at).trim(), rule.slice(at + 1).trim()];
+    if (at > 0 && claim !== "" && value !== "") return { claim, value };
+    throw new ConfigError(
+      `CHORUS_OIDC_OPERATORS must be claims with values, separated by commas, such as "groups=chorus-operators", ` +
+        `but has "${rule}". Correct it.`,
+    );
+  });
 }
 
 function readGroups(env: Env): OidcConfig["groups"] {

@@ -1,5 +1,5 @@
 import { ConfigError, type Env } from "./config-error.ts";
-import { integer, oneOf } from "./values.ts";
+import { integer, list, oneOf } from "./values.ts";
 
 /** Whether requests leave runs, and how many are kept. */
 export interface RunsConfig {
@@ -34,16 +34,13 @@ export function readRuns(env: Env): RunsConfig {
 
 /** Reads keys in base64, separated by commas. Messages do not quote them. */
 function readKeys(env: Env, name: string): Uint8Array[] {
-  const parts = (env[name] ?? "").split(",").map((part) => part.trim());
-  return parts
-    .filter((part) => part !== "")
-    .map((part) => {
-      const key = Buffer.from(part, "base64");
-      // Node ignores what is not base64.
-      if (key.length === KEY_BYTES && key.toString("base64") === part) return key;
-      throw new ConfigError(
-        `${name} must be a key of ${KEY_BYTES} random bytes in base64, or several separated by commas, the newest ` +
-          "first. Make one with: openssl rand -base64 32",
-      );
-    });
+  return list(env, name).map((part) => {
+    const key = Buffer.from(part, "base64");
+    // Node ignores what is not base64.
+    if (key.length === KEY_BYTES && key.toString("base64") === part) return key;
+    throw new ConfigError(
+      `${name} must be a key of ${KEY_BYTES} random bytes in base64, or several separated by commas, the newest ` +
+        "first. Make one with: openssl rand -base64 32",
+    );
+  });
 }

@@ -1,4 +1,4 @@
-import { ConfigError, type Env } from "./config-error.ts";
+import { ConfigError, checkMembers, type Env, textMember } from "./config-error.ts";
 import { headerKey } from "./values.ts";
 
 export const SEARCH_BACKENDS = ["searxng", "brave", "tavily"] as const;
@@ -53,15 +53,12 @@ export function parseSearch(given: unknown, env: Env, where: string): SearchConf
 }
 
 function entry(given: Record<string, unknown>, env: Env, where: string): SearchConfig {
-  const unknown = Object.keys(given).find((name) => !MEMBERS.has(name));
-  if (unknown !== undefined) {
-    throw new ConfigError(`${where} has an unknown member "${unknown}". Remove it, or use ${[...MEMBERS].join(", ")}.`);
-  }
+  checkMembers(given, MEMBERS, where);
   const backend = SEARCH_BACKENDS.find((name) => name === given.backend);
   if (!backend) throw new ConfigError(`${where}.backend must be one of ${SEARCH_BACKENDS.join(", ")}. Correct it.`);
   const variables = VARIABLES[backend];
 
-  const own = string(given, "base_url", where);
+  const own = textMember(given, "base_url", where);
   const url = own ?? (env[variables.base] || undefined);
   if (url !== undefined) checkUrl(url, own === undefined ? variables.base : `${where}.base_url`);
   else if (backend === "searxng") {
@@ -70,7 +67,7 @@ function entry(given: Record<string, unknown>, env: Env, where: string): SearchC
     );
   }
 
-  const keyName = string(given, "api_key_env", where);
+  const keyName = textMember(given, "api_key_env", where);
   const apiKey = headerKey(env, keyName ?? variables.key);
   if (keyName !== undefined && !apiKey) {
     throw new ConfigError(`${where}.api_key_env names ${keyName}, which is not set. Set it, or remove the member.`);
@@ -87,14 +84,6 @@ function entry(given: Record<string, unknown>, env: Env, where: string): SearchC
     results: integer(given, "results", DEFAULT_RESULTS, 1, MAX_RESULTS, where),
     timeoutMs: integer(given, "timeout_ms", DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS, where),
   };
-}
-
-function string(given: Record<string, unknown>, name: string, where: string): string | undefined {
-  const value = given[name];
-  if (value === undefined) return undefined;
-  if (typeof value !== "string" || value === "")
-    throw new ConfigError(`${where}.${name} must be a string. Correct it.`);
-  return value;
 }
 
 /** The message does not quote the address, which may contain a password. */

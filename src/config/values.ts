@@ -65,15 +65,21 @@ export function oneOf<W extends string>(env: Env, name: string, words: readonly 
   return word;
 }
 
+/** Reads texts separated by commas, without white space around them and without empty ones. */
+export function list(env: Env, name: string): string[] {
+  const parts = (env[name] ?? "").split(",").map((part) => part.trim());
+  return parts.filter((part) => part !== "");
+}
+
 /** Reads host names, separated by commas, in lower case. A leading dot stands for all names below. */
 export function hostNames(env: Env, name: string): string[] {
-  const names = (env[name] ?? "").split(",").map((part) => part.trim().toLowerCase());
-  const wrong = names.find((part) => !/^(\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*)?$/.test(part));
+  const names = list(env, name).map((part) => part.toLowerCase());
+  const wrong = names.find((part) => !/^\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(part));
   if (wrong !== undefined) {
     throw new ConfigError(
       `${name} must be host names separated by commas, such as "chorus.example.com,.svc.example.com", but has ` +
         `"${wrong}". Leave out schemes and ports.`,
     );
   }
-  return names.filter((part) => part !== "");
+  return names;
 }
