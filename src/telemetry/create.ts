@@ -216,16 +216,19 @@ function selfMetrics(
   watchCounter(["chorus_internal_errors_total", caught, "where"], (write) => {
     for (const where of PLACES) write({ where }, errors.counts[where]);
   });
-  let graded: Parameters<Telemetry["watchReferee"]>[0] = () => undefined;
+  /** @returns sets what returns the counts of a counter by outcome */
+  const byOutcome = (name: string, help: string): Telemetry["watchRuns"] => {
+    let counts: Parameters<Telemetry["watchRuns"]>[0] = () => undefined;
+    watchCounter([name, help, "outcome"], (write) => {
+      for (const [outcome, count] of Object.entries(counts() ?? {})) write({ outcome }, count);
+    });
+    return (read) => {
+      counts = read;
+    };
+  };
   const answers = "Answers whose drafts disagreed, by what the referee made of them.";
-  watchCounter(["chorus_referee_answers_total", answers, "outcome"], (write) => {
-    for (const [outcome, count] of Object.entries(graded() ?? {})) write({ outcome }, count);
-  });
-  let left: Parameters<Telemetry["watchRuns"]>[0] = () => undefined;
-  const runs = "Runs that requests have left, by what became of them.";
-  watchCounter(["chorus_runs_total", runs, "outcome"], (write) => {
-    for (const [outcome, count] of Object.entries(left() ?? {})) write({ outcome }, count);
-  });
+  const watchReferee = byOutcome("chorus_referee_answers_total", answers);
+  const watchRuns = byOutcome("chorus_runs_total", "Runs that requests have left, by what became of them.");
   let droppedLines = () => 0;
   const dropped = "Log lines that were dropped because the reader of the log was too slow.";
   watchCounter(["chorus_log_lines_dropped_total", dropped], (write) => write({}, droppedLines()));
@@ -233,12 +236,7 @@ function selfMetrics(
     alertWait(seconds) {
       alertWait = seconds;
     },
-    watchReferee(counts) {
-      graded = counts;
-    },
-    watchRuns(counts) {
-      left = counts;
-    },
+    ...{ watchReferee, watchRuns },
     watchLog(lines) {
       droppedLines = lines;
     },

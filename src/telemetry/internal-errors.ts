@@ -20,15 +20,7 @@ const REPORT_MS = 1_000;
 
 /** @param report called at most once a second; may throw */
 export function createInternalErrors(report?: ErrorReport): InternalErrors {
-  const counts: Record<Place, number> = {
-    metric: 0,
-    log: 0,
-    report: 0,
-    model_call: 0,
-    trace: 0,
-    learning: 0,
-    promise: 0,
-  };
+  const counts = Object.fromEntries(PLACES.map((place) => [place, 0])) as Record<Place, number>;
   let unreported = 0;
   let nextReport = 0;
 

@@ -94,14 +94,11 @@ export class Reporter {
         failures: metrics.sum("chorus_journal_failures_total"),
       },
       shed: metrics.by("chorus_requests_shed_total", "cause"),
-      models: metrics.labels("chorus_model_circuit_open").map(({ model = "", tier = "", vendor = "" }) => ({
-        ...difference(counts.get(model), before.get(model)),
-        ...stateOf(metrics, model),
-        ...failureOf(failures.get(model)),
-        model,
-        tier,
-        vendor,
-      })),
+      models: metrics.labels("chorus_model_circuit_open").map(({ model = "", tier = "", vendor = "" }) => {
+        const failure = failures.get(model);
+        const calls = difference(counts.get(model), before.get(model));
+        return { ...calls, ...stateOf(metrics, model), ...(failure ? { failure } : {}), model, tier, vendor };
+      }),
     };
   }
 
@@ -148,10 +145,6 @@ function difference(now: ModelCalls = NONE, before: ModelCalls = NONE): ModelCal
     refused: now.refused - before.refused,
     usd: now.usd - before.usd,
   };
-}
-
-function failureOf(failure: CallFailure | undefined): Pick<ModelReport, "failure"> {
-  return failure ? { failure } : {};
 }
 
 function stateOf(metrics: Metrics, model: string) {
