@@ -1,27 +1,12 @@
-import { type Config, ConfigError } from "../config/config.ts";
+import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/settings.ts";
 import { refereeProblem } from "../learning/referee.ts";
 import { startVersionNotes } from "../learning/versions.ts";
 import { type Catalogue, createCatalogue, type Member } from "../models/catalogue.ts";
 import type { CallFailure } from "../models/port/entry.ts";
-import type { OwnNames } from "../names/own-names.ts";
 import type { Pool } from "../store/pool.ts";
-import type { InternalErrors } from "../telemetry/internal-errors.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { DisabledModels } from "./disabled-models.ts";
-
-interface Parts {
-  readonly config: Config;
-  readonly log: Log;
-  readonly telemetry: Telemetry;
-  readonly errors: InternalErrors;
-  readonly names: OwnNames;
-  readonly disabled: Pick<DisabledModels, "names">;
-  readonly reporting: { soon(): void };
-  /** Takes what has to be stopped. */
-  readonly stack: AsyncDisposableStack;
-}
+import type { Context } from "./context.ts";
 
 /**
  * Makes the models of settings. Tells the log and the database when another version of a model answers than before,
@@ -30,7 +15,7 @@ interface Parts {
  * @returns `hasAnswered`: whether any model has answered since the start of the process
  */
 export function modelsMaker(
-  { config, log, telemetry, errors, names, disabled, reporting, stack }: Parts,
+  { config, log, telemetry, errors, names, disabled, reporting, stack }: Context,
   pool: Pick<Pool, "query">,
 ) {
   const versions = startVersionNotes(pool, errors);
