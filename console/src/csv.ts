@@ -1,3 +1,5 @@
+import { download } from "./file.ts";
+
 /** A cell. Strings may contain anything; numbers are written as they are. */
 export type Cell = string | number | bigint;
 
@@ -8,6 +10,11 @@ export type Cell = string | number | bigint;
  */
 export function toCsv(rows: readonly (readonly Cell[])[]): string {
   return `\uFEFF${rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;
+}
+
+/** Downloads rows as a CSV file. */
+export function saveCsv(name: string, rows: readonly (readonly Cell[])[]): void {
+  download(name, new Blob([toCsv(rows)], { type: "text/csv;charset=utf-8" }));
 }
 
 function cell(value: Cell): string {

@@ -13,6 +13,15 @@ const PIECE = 1_000_000;
 /** How long a download stays available, in milliseconds: some browsers read it after the click has returned. */
 const KEEP_MS = 60_000;
 
+/** Downloads a file. */
+export function download(name: string, content: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), KEEP_MS);
+}
+
 type SavePicker = (options: { suggestedName: string }) => Promise<FileSystemFileHandle>;
 
 /**
@@ -64,11 +73,7 @@ function blobFile(name: string, type: string): Sink {
       blobs.push(new Blob([text]));
     },
     async close() {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob(blobs, { type }));
-      link.download = name;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), KEEP_MS);
+      download(name, new Blob(blobs, { type }));
     },
     async abort() {
       blobs.length = 0;

@@ -9,11 +9,10 @@ import {
 import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { numberOf, wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress, pageWithRows } from "../all-pages.ts";
-import type { Cell } from "../csv.ts";
+import { type Cell, saveCsv } from "../csv.ts";
 import { iso } from "../format.ts";
 import { boundsOf, type Period } from "../parts/period.tsx";
 import { activity } from "../rpc.ts";
-import { saveCsv } from "../save.ts";
 
 export interface Filter {
   readonly period: Period;

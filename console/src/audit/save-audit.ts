@@ -1,8 +1,8 @@
 import { ActorKindSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
+import { saveCsv } from "../csv.ts";
 import { iso } from "../format.ts";
-import { saveCsv } from "../save.ts";
 import { type Calls, type Filter, findChanges } from "./filter.ts";
 
 /** Saves the changes that match a filter as a CSV file, newest first. @returns a sentence about the result */

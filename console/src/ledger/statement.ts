@@ -1,9 +1,9 @@
 import { LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
+import { saveCsv } from "../csv.ts";
 import { day, iso } from "../format.ts";
 import { credits } from "../rpc.ts";
-import { saveCsv } from "../save.ts";
 import { type LedgerFilter, requestOf } from "./filter.ts";
 import { readHours } from "./hours.ts";
 

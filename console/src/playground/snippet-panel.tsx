@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
 import { Segments } from "../parts/segments.tsx";
-import { Code } from "./code.tsx";
 import type { Draft } from "./draft.ts";
+import { highlight } from "./highlight.ts";
 import { LANGUAGES, type Language, snippet } from "./snippets.ts";
 
 interface SnippetsProps<L extends string> {
@@ -19,6 +19,7 @@ interface SnippetsProps<L extends string> {
 export function Snippets<L extends string>({ title, languages, textOf, help }: SnippetsProps<L>) {
   const [language, setLanguage] = useState<L>(languages[0]);
   const text = textOf(language);
+  const html = useMemo(() => highlight(text), [text]);
   return (
     <Card title={title} class="snippet">
       <div class="toolbar">
@@ -31,7 +32,7 @@ export function Snippets<L extends string>({ title, languages, textOf, help }: S
         />
         <Copy text={text} label={`Copy as ${language}`} />
       </div>
-      <Code text={text} />
+      <pre class="code" dangerouslySetInnerHTML={{ __html: html }} />
       <p class="help">
         <code>CHORUS_API_KEY</code> holds the secret of an API key.{help(language)}
       </p>
