@@ -43,8 +43,8 @@ export function addAlerts(program: Command): void {
   alerts
     .command("show")
     .description("show where alerts are sent, and the thresholds")
-    .argument("[workspace]", WORKSPACE, "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", WORKSPACE)
+    .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(AlertService, command);
       const { alerts: found } = await client.getAlerts({ workspace });
       if (found) show(command, AlertsSchema, found, print);
@@ -55,8 +55,8 @@ export function addAlerts(program: Command): void {
   alerts
     .command("clear")
     .description("remove the address and the thresholds")
-    .argument("[workspace]", WORKSPACE, "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", WORKSPACE)
+    .action(async (workspace = "", _: unknown, command: Command) => {
       await (await operatorClient(AlertService, command)).clearAlerts({ workspace });
       if (wantsJson(command)) printJson({});
       else console.log("The alerts are removed.");
@@ -65,8 +65,8 @@ export function addAlerts(program: Command): void {
   alerts
     .command("test")
     .description("send a test event; by e-mail once a minute at most")
-    .argument("[workspace]", WORKSPACE, "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", WORKSPACE)
+    .action(async (workspace = "", _: unknown, command: Command) => {
       const { deliveryId } = await (await operatorClient(AlertService, command)).testAlerts({ workspace });
       if (wantsJson(command)) printJson({ delivery_id: deliveryId });
       else console.log(`Sending ${deliveryId}. See: chorus alerts deliveries`);
@@ -75,9 +75,9 @@ export function addAlerts(program: Command): void {
   alerts
     .command("deliveries")
     .description("list the last deliveries, newest first")
-    .argument("[workspace]", WORKSPACE, "")
+    .argument("[workspace]", WORKSPACE)
     .option("--limit <n>", "most deliveries to list", "20")
-    .action(async (workspace: string, options: { limit: string }, command: Command) => {
+    .action(async (workspace = "", options: { limit: string }, command: Command) => {
       const limit = limitOf(options.limit);
       const client = await operatorClient(AlertService, command);
       const read = (page: object) => client.listAlertDeliveries({ workspace, ...page });
@@ -102,7 +102,7 @@ function addSet(alerts: Command): void {
   alerts
     .command("set")
     .description("set the address and the thresholds; what is not named stays as it is")
-    .argument("[workspace]", WORKSPACE, "")
+    .argument("[workspace]", WORKSPACE)
     .option("--url <url>", "address of the webhook, or mailto:ann@example.com,bob@example.com; required the first time")
     .option(
       "--format <format>",
@@ -114,7 +114,7 @@ function addSet(alerts: Command): void {
     .option("--cap-share <share>", "alert when this share of a cap is used, once a subject and period; none: no alert")
     .option("--cap <limit>", "only of these caps, such as user:credits_per_day; can be repeated; all: of all", repeated)
     .option("--new-secret", "make a new secret for the signatures")
-    .action(async (workspace: string, given: Thresholds, command: Command) => {
+    .action(async (workspace = "", given: Thresholds, command: Command) => {
       const client = await operatorClient(AlertService, command);
       const { alerts: present } = await client.getAlerts({ workspace });
       const set = merged(present, given);

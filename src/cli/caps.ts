@@ -25,8 +25,8 @@ export function addCaps(program: Command): void {
   caps
     .command("list")
     .description("list the caps of a workspace")
-    .argument("[workspace]", OWN_WORKSPACE, "")
-    .action(async (workspace: string, _: unknown, command: Command) => {
+    .argument("[workspace]", OWN_WORKSPACE)
+    .action(async (workspace = "", _: unknown, command: Command) => {
       const client = await operatorClient(CapService, command);
       const { entries } = await readPages("caps", (page) => client.listCaps({ workspace, ...page }));
       if (wantsJson(command)) printJson({ caps: entries.map((cap) => messageJson(CapSchema, cap)) });
@@ -53,7 +53,7 @@ function addSet(caps: Command): void {
   caps
     .command("set")
     .description("set or replace a cap")
-    .argument("[workspace]", OWN_WORKSPACE, "")
+    .argument("[workspace]", OWN_WORKSPACE)
     .requiredOption("--subject <subject>", "key:ID, user:ID or tag:NAME=VALUE; with * as ID or VALUE, each of them")
     .requiredOption("--figure <figure>", "credits, requests, input_tokens, output_tokens or concurrent_requests")
     .option("--period <period>", "minute, day, week, month or total; not for concurrent_requests")
@@ -68,7 +68,7 @@ Examples:
   chorus caps set default --subject user:u-4711 --figure credits --period day --amount 50 --until 24h
   chorus caps set default --subject tag:team=search --figure requests --period minute --amount 100`,
     )
-    .action(async (workspace: string, options: SetOptions, command: Command) => {
+    .action(async (workspace = "", options: SetOptions, command: Command) => {
       const { subject, period, amount, until } = options;
       const cap = {
         subject,

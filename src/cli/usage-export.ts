@@ -22,7 +22,7 @@ export function addUsageExport(usage: Command): void {
   usage
     .command("export")
     .description("write the usage of each day as CSV, JSON lines or FOCUS 1.3, for billing and finance")
-    .argument("[workspace]", OWN_WORKSPACE, "")
+    .argument("[workspace]", OWN_WORKSPACE)
     .option("--from <time>", "start: a time or a date, or a duration before now such as 90d (default: 30 days ago)")
     .option("--to <time>", "end, in the same format (default: now)")
     .addOption(new Option("--format <format>", "format").choices(USAGE_FORMATS).default("csv"))
@@ -32,7 +32,7 @@ export function addUsageExport(usage: Command): void {
     .action(exportUsage);
 }
 
-async function exportUsage(workspace: string, _: unknown, command: Command): Promise<void> {
+async function exportUsage(workspace = "", _: unknown, command: Command): Promise<void> {
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<ExportOptions>();
   const { format, price } = options;

@@ -21,7 +21,7 @@ export function addUsageTop(usage: Command): void {
   usage
     .command("top")
     .description("list the keys, end users or values of a tag by what they used, the largest first")
-    .argument("[workspace]", OWN_WORKSPACE, "")
+    .argument("[workspace]", OWN_WORKSPACE)
     .option("--from <time>", "start: a time or a date, or a duration before now such as 7d (default: 30 days ago)")
     .option("--to <time>", "end, in the same format (default: now)")
     .option("--by <group>", "key, user or tag:NAME", "key")
@@ -35,7 +35,7 @@ export function addUsageTop(usage: Command): void {
     .action(showTop);
 }
 
-async function showTop(workspace: string, _: unknown, command: Command): Promise<void> {
+async function showTop(workspace = "", _: unknown, command: Command): Promise<void> {
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<TopOptions>();
   const { by, figure, search = "" } = options;

@@ -66,6 +66,11 @@ test("--help lists every command and exits with code 0", async () => {
   assert.equal(keys.code, 0);
   assert.doesNotMatch(keys.stdout, /default: (\[\]|""|false)/);
   for (const word of ["--workspace", "--scope", "--expires"]) assert.ok(keys.stdout.includes(word));
+  for (const command of ["alerts show", "alerts set", "caps set", "usage top", "usage export"]) {
+    const { code, stdout } = await runCli([...command.split(" "), "--help"]);
+    assert.equal(code, 0);
+    assert.doesNotMatch(stdout, /default: ""/, command);
+  }
   assert.deepEqual([none.code, none.stdout], [1, ""]);
   assert.match(none.stderr, /Usage/);
   assert.deepEqual([wrong.code, wrong.stdout], [1, ""]);
