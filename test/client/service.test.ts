@@ -6,6 +6,7 @@ import { SpendPeriod } from "../../gen/chorus/v1/generation_pb.js";
 import { type ChorusError, type ChorusOptions, createChorus, type FailureCode } from "../../src/client/client.ts";
 import { SERVICE_CODES } from "../../src/client/failure.ts";
 import { adminOf } from "../helpers/admin.ts";
+import { draining } from "../helpers/draining.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { overridesOf } from "../helpers/limits.ts";
 import { startService } from "../helpers/service.ts";
@@ -206,7 +207,7 @@ describe("the client against the running service", () => {
     const waiting = generate({ effort: "high" }, { baseUrl: other.url }).catch(() => undefined);
     await until(() => vendor.calls.length > callsBefore);
     const stopped = other.stop("SIGTERM");
-    await until(async () => !(await fetch(`${other.url}/readyz`)).ok);
+    await draining(other.url);
     await fails(generate({}, { baseUrl: other.url }), "overloaded", 503, { retryAfterMs: 1_000 });
     await waiting;
     await stopped;

@@ -16,6 +16,7 @@ import { textOf } from "../helpers/bench.ts";
 import { openBrowser } from "../helpers/browser.ts";
 import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { draining } from "../helpers/draining.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
 import { faultEnv } from "../helpers/faults.ts";
 import { programOf } from "../helpers/program.ts";
@@ -210,7 +211,7 @@ test("SIGTERM: keeps its heartbeat while requests run, so that no other replica 
   const answer = service.post("/v1/generate", { prompt: "slow" });
   await until(() => vendor.calls.length > 0);
   const exit = service.stop("SIGTERM");
-  await until(async () => (await service.get("/readyz")).status !== 200);
+  await draining(service.url);
   const beats = new Set<number>();
   await until(async () => {
     const [row] = await pool.query<{ at: Date }>("select beat_at as at from replicas");
@@ -260,7 +261,7 @@ test("SIGTERM: reports not ready, lets requests finish, and aborts the rest with
   const began = performance.now();
   const exit = service.stop("SIGTERM");
   // The signal has been sent.
-  await until(async () => (await service.get("/readyz")).status !== 200);
+  await draining(service.url);
   assert.equal((await service.get("/healthz")).status, 200);
   const refused = await service.post("/v1/generate", { prompt: "late" });
   assert.equal(refused.status, 503);
@@ -318,7 +319,7 @@ test("counts a doubled Ctrl-C once, and exits at once on a later signal", async 
   assert.equal((await shortDrain.events).at(-1)?.event, "done");
 
   // A second signal counts only if it arrives more than a second after the first.
-  await until(async () => (await longDrain.service.get("/readyz")).status !== 200);
+  await draining(longDrain.service.url);
   await sleep(1_100);
   assert.equal(longDrain.service.process.exitCode, null);
   longDrain.service.process.kill("SIGINT");

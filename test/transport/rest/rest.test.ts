@@ -3,6 +3,7 @@ import { describe } from "vitest";
 import { Scope } from "../../../gen/chorus/admin/v1/keys_pb.js";
 import { WorkspaceKind } from "../../../gen/chorus/admin/v1/workspaces_pb.js";
 import { adminOf } from "../../helpers/admin.ts";
+import { draining } from "../../helpers/draining.ts";
 import { test as base } from "../../helpers/fixtures.ts";
 import { head, openRaw } from "../../helpers/raw.ts";
 import { startService } from "../../helpers/service.ts";
@@ -291,7 +292,7 @@ describe("failures over REST", () => {
     const running = other.post("/v1/generate", { prompt: "a", effort: "high" });
     await until(() => vendor.calls.length > before);
     const stopped = other.stop("SIGTERM");
-    await until(async () => !(await fetch(`${other.url}/readyz`)).ok);
+    await draining(other.url);
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
       const response = await other.post(path, { prompt: "a" });
       assert.equal(response.headers.get("retry-after"), "1");
