@@ -4,11 +4,10 @@ import type { Lifetime } from "../helpers/lifetime.ts";
 
 export interface CuttingProxy {
   readonly url: string;
-  /**
-   * Breaks the next connection after the request has passed (`request`), or before the response chunk that contains
-   * `part` (`response`). Without `part`, it breaks before the first chunk.
-   */
-  cutNext(at: "request" | "response", part?: string): void;
+  /** Breaks the next connection after the request has passed (`request`), or before its response (`response`). */
+  cutNext(at: "request" | "response"): void;
+  /** Breaks the connections that are open. */
+  cutOpen(): void;
   /** Number of broken connections. */
   readonly cuts: number;
 }
@@ -17,18 +16,20 @@ export interface CuttingProxy {
 export async function startCuttingProxy(t: Lifetime, url: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
-  let next: { at: "request" | "response"; part: string } | undefined;
+  const open = new Set<() => void>();
+  let next: "request" | "response" | undefined;
   let cuts = 0;
 
   const server = createServer((client) => {
     const upstream = connect({ host: hostname, port: Number(port) });
-    let received = "";
     const cut = () => {
       next = undefined;
       cuts++;
       client.resetAndDestroy();
       upstream.destroy();
     };
+    open.add(cut);
+    client.on("close", () => open.delete(cut));
     for (const [socket, other] of [
       [client, upstream],
       [upstream, client],
@@ -43,11 +44,10 @@ export async function startCuttingProxy(t: Lifetime, url: string): Promise<Cutti
     client.on("data", (bytes) => {
       upstream.write(bytes);
       // The request body is JSON and arrives last.
-      if (next?.at === "request" && bytes.toString("latin1").endsWith("}")) upstream.write("", cut);
+      if (next === "request" && bytes.toString("latin1").endsWith("}")) upstream.write("", cut);
     });
     upstream.on("data", (bytes) => {
-      received += bytes.toString("latin1");
-      if (next?.at === "response" && received.includes(next.part)) cut();
+      if (next === "response") cut();
       else client.write(bytes);
     });
   });
@@ -59,8 +59,11 @@ export async function startCuttingProxy(t: Lifetime, url: string): Promise<Cutti
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cutNext(at, part = "") {
-      next = { at, part };
+    cutNext(at) {
+      next = at;
+    },
+    cutOpen() {
+      for (const cut of open) cut();
     },
     get cuts() {
       return cuts;

@@ -288,12 +288,13 @@ describe("the client against the running service", () => {
   test("fails when a stream breaks off, and does not retry", async ({ service, vendor, shared: { open }, t }) => {
     const proxy = await startCuttingProxy(t, service.url);
     const calls = vendor.calls.length;
-    vendor.reply({ text: ["one ", "two ", "three"], betweenMs: 30 });
-    proxy.cutNext("response", "two");
+    vendor.reply({ text: ["one ", "two "], after: 1, end: "hang" });
     const pieces: string[] = [];
     const read = async () => {
       for await (const event of open({ baseUrl: proxy.url, retries: 3 }).stream({ prompt: "a" })) {
-        if (event.type === "delta") pieces.push(event.text);
+        if (event.type !== "delta") continue;
+        pieces.push(event.text);
+        proxy.cutOpen();
       }
     };
     await assert.rejects(read, { code: "connection_failed", status: undefined });
