@@ -49,9 +49,9 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
       return successor && startedBy(isReplaceable ? firstTextAt : undefined, successor, call);
     };
     for (const begin of [() => first.ask(call), askNext]) {
-      const pieces = begin();
-      if (!pieces) break;
       try {
+        const pieces = begin();
+        if (!pieces) break;
         for await (const piece of pieces) {
           if (isAnswer(piece)) hasText = true;
           yield piece;
