@@ -45,7 +45,7 @@ export interface Environment extends AsyncDisposable {
   startRelay(): Promise<Contestant>;
   startPortkey(): Promise<Contestant>;
   startChorus(): Promise<RpcContestant>;
-  /** Chorus with that many workers, on all cores. */
+  /** Chorus with that many workers, all on the core of the server under test. */
   startWorkers(count: number): Promise<Contestant>;
   startUngoverned(): Promise<Contestant>;
   /** Chorus that keeps runs, or does not. */
@@ -154,7 +154,6 @@ async function startUngoverned({ catalogue, signal }: Places): Promise<Contestan
   return contestant("Chorus ungoverned", server, (shape) => chorusTarget(port, shape));
 }
 
-/** @param workers undefined: one process with a core to itself */
 async function startChorus(places: Places, workers?: number): Promise<RpcContestant> {
   const { server, rpcPort } = await startService(places, { catalogue: places.catalogue, workers, options: [] });
   const name = workers === undefined ? "Chorus" : `${workers} ${workers === 1 ? "worker" : "workers"}`;
@@ -221,9 +220,8 @@ async function startService(
     CHORUS_WORKERS: String(workers ?? 1),
     ...more,
   };
-  const place = workers === undefined ? "server" : "all";
   const command = node(LARGE_PAGES, ...options, here("../src/process/start.ts"));
-  const server = await startServer(command, { port, place, env, signal });
+  const server = await startServer(command, { port, place: "server", env, signal });
   // Chorus creates the schema and the workspace after both ports are open.
   while ((await fetch(`http://127.0.0.1:${port}/readyz`)).status !== 200) await setTimeout(50, undefined, { signal });
   const pool = openPool(databaseUrl, { max: 1 });

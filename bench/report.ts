@@ -153,25 +153,17 @@ function runsSection(results: Results): string {
 function workersSections(results: Results): string[] {
   const make = (kind: Kind, item: string) => {
     const names = namesOf(results, kind);
-    const one = rowOf(results, kind, names[0] ?? "").rate;
+    const one = rowOf(results, kind, names[0] ?? "").cpuMicros;
     const rows = names.map((name) => {
       const { rate, cpuMicros, driverShare } = rowOf(results, kind, name);
-      const busy = rate === undefined || cpuMicros === undefined ? undefined : (rate * cpuMicros) / 1e6;
-      return [
-        name,
-        figure(rate),
-        figure(divide(rate, one), 2),
-        figure(cpuMicros, 1),
-        percent(busy),
-        percent(driverShare),
-      ];
+      return [name, figure(rate), figure(cpuMicros, 1), figure(divide(cpuMicros, one), 2), percent(driverShare)];
     });
-    const head = ["", `${item}s/s`, "÷ 1 worker", `CPU µs per ${item}`, "cores used", "load + upstream"];
+    const head = ["", `${item}s/s`, `CPU µs per ${item}`, "time / time of 1 worker", "load + upstream"];
     return rows.length === 0 ? "" : table(head, rows);
   };
   return [
     section(
-      "Workers, unary. All processes, Postgres too, share all cores, so what the load uses is missing for the workers:",
+      "Workers, unary. They share the core of the server under test, so this is what dividing requests costs:",
       make("workers unary", "answer"),
     ),
     section(`Workers, ${WORKERS_STREAMS} paced streams at once:`, make("workers paced", "token")),

@@ -25,8 +25,8 @@ export const cores = availableParallelism();
 /** Whether the server under test and the load get separate cores. Needs `taskset` (Linux) and at least two cores. */
 export const pinned = cores > 1 && hasTaskset();
 
-/** Cores of the server under test, of all other processes, and of a server that may use all. */
-const CORES = { server: "0", rest: cores > 2 ? `1-${cores - 1}` : "1", all: `0-${cores - 1}` };
+/** Cores of the server under test, and of all other processes. */
+const CORES = { server: "0", rest: cores > 2 ? `1-${cores - 1}` : "1" };
 
 export interface Server extends AsyncDisposable {
   port: number;

@@ -2,9 +2,9 @@ import type { Environment } from "./environment.ts";
 import { type Entry, type Rounds, type Sample, takeTurns } from "./rounds.ts";
 
 /** Numbers of workers that are compared. */
-const COUNTS = [1, 2] as const;
+const COUNTS = [1, 2, 4] as const;
 
-/** Measures Chorus with one and with two workers, which may use all cores, beside load generator and upstream. */
+/** Measures Chorus with one and with several workers, which share the core of the server under test. */
 export async function measureWorkers({ startWorkers }: Environment, how: Rounds): Promise<Sample[]> {
   await using stack = new AsyncDisposableStack();
   const contestants = [];
