@@ -7,7 +7,7 @@ import type { MemoryUse } from "./memory.ts";
 import { methodText } from "./method.ts";
 import type { Options } from "./options.ts";
 import { PANEL } from "./panel.ts";
-import { type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS, WORKERS_STREAMS } from "./rounds.ts";
+import { CONNECTIONS, type Kind, LATENCY_RATE, PACED_RATE, PACED_STREAMS, WORKERS_STREAMS } from "./rounds.ts";
 import { cores } from "./server.ts";
 import { figure, percent, table } from "./tables.ts";
 import { targetsTable } from "./targets.ts";
@@ -163,10 +163,10 @@ function workersSections(results: Results): string[] {
   };
   return [
     section(
-      "Workers, unary. They share the core of the server under test, so this is what dividing requests costs:",
+      `Workers, unary, ${CONNECTIONS} connections for each. All share one core, so they share its cache, too:`,
       make("workers unary", "answer"),
     ),
-    section(`Workers, ${WORKERS_STREAMS} paced streams at once:`, make("workers paced", "token")),
+    section(`Workers, ${WORKERS_STREAMS} paced streams in all:`, make("workers paced", "token")),
   ];
 }
 

@@ -41,6 +41,8 @@ export interface Entry {
   name: string;
   server: Server;
   target: Target;
+  /** Processes among which the server divides requests. Each gets the whole answers of one server. Default 1. */
+  workers?: number;
 }
 
 /** Length of the rounds. */
@@ -85,7 +87,7 @@ export async function takeTurns(kind: Kind, entries: Entry[], how: Rounds): Prom
     const order = round % 2 === 0 ? entries : entries.toReversed();
     const results: string[] = [];
     for (const entry of order) {
-      const sample = await measure(kind, entry, planOf(kind, round, how), how);
+      const sample = await measure(kind, entry, planOf(kind, round, how, entry.workers), how);
       samples.push(sample);
       results.push(`${entry.name} ${sample.cpuMicros?.toFixed(1) ?? "–"} µs`);
     }
@@ -94,11 +96,12 @@ export async function takeTurns(kind: Kind, entries: Entry[], how: Rounds): Prom
   return samples;
 }
 
-function planOf(kind: Kind, round: number, { seconds, signal }: Rounds): Plan {
+function planOf(kind: Kind, round: number, { seconds, signal }: Rounds, workers = 1): Plan {
   const warmUp = round === 0 ? WARM_UP.first : WARM_UP.later;
-  const plan = { connections: CONNECTIONS, warmUp, measured: seconds, signal };
+  const plan = { connections: CONNECTIONS * workers, warmUp, measured: seconds, signal };
   if (kind === "latency") return { ...plan, perSecond: LATENCY_RATE };
-  if (!kind.endsWith("paced")) return round === 0 ? { ...plan, warmUpAnswers: COMPILED } : plan;
+  const warmUpAnswers = { least: COMPILED.least * workers, mostSeconds: COMPILED.mostSeconds * workers };
+  if (!kind.endsWith("paced")) return round === 0 ? { ...plan, warmUpAnswers } : plan;
   const connections = kind === "workers paced" ? WORKERS_STREAMS : PACED_STREAMS;
   // The streams start evenly over the length of one, so that their tokens do not arrive at the same time.
   return { ...plan, connections, stagger: PACED_SECONDS, warmUp: PACED_SECONDS + WARM_UP.later };

@@ -8,10 +8,10 @@ const COUNTS = [1, 2, 4] as const;
 export async function measureWorkers({ startWorkers }: Environment, how: Rounds): Promise<Sample[]> {
   await using stack = new AsyncDisposableStack();
   const contestants = [];
-  for (const count of COUNTS) contestants.push(stack.use(await startWorkers(count)));
+  for (const workers of COUNTS) contestants.push({ workers, ...stack.use(await startWorkers(workers)) });
   const samples: Sample[] = [];
   for (const shape of ["unary", "paced"] as const) {
-    const entries = contestants.map(({ name, server, target }): Entry => ({ name, server, target: target(shape) }));
+    const entries = contestants.map(({ target, ...each }): Entry => ({ ...each, target: target(shape) }));
     samples.push(...(await takeTurns(`workers ${shape}`, entries, how)));
   }
   return samples;
