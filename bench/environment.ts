@@ -202,7 +202,7 @@ async function startService(
   { folder, databaseUrl, signal }: Places,
   start: { catalogue: string; workers?: number | undefined; options: string[]; more?: Record<string, string> },
 ): Promise<{ server: Server; rpcPort: number }> {
-  const { catalogue, workers, options, more } = start;
+  const { catalogue, workers = 1, options, more } = start;
   const [port = 0, rpcPort = 0] = await freePorts(2);
   const env = {
     PORT: String(port),
@@ -217,7 +217,7 @@ async function startService(
     CHORUS_MODEL_TIMEOUTS_MS: JSON.stringify({ firstTokenMs: HOUR_MS, betweenChunksMs: HOUR_MS }),
     BOOTSTRAP_API_KEY: API_KEY,
     LOG_LEVEL: "warn",
-    CHORUS_WORKERS: String(workers ?? 1),
+    CHORUS_WORKERS: String(workers),
     ...more,
   };
   const command = node(LARGE_PAGES, ...options, here("../src/process/start.ts"));

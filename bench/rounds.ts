@@ -41,7 +41,7 @@ export interface Entry {
   name: string;
   server: Server;
   target: Target;
-  /** Processes among which the server divides requests. Each gets the whole answers of one server. Default 1. */
+  /** Processes of the server, by default 1. For whole answers, each gets connections and a warm-up of its own. */
   workers?: number;
 }
 

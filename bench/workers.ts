@@ -11,7 +11,9 @@ export async function measureWorkers({ startWorkers }: Environment, how: Rounds)
   for (const workers of COUNTS) contestants.push({ workers, ...stack.use(await startWorkers(workers)) });
   const samples: Sample[] = [];
   for (const shape of ["unary", "paced"] as const) {
-    const entries = contestants.map(({ target, ...each }): Entry => ({ ...each, target: target(shape) }));
+    const entries = contestants.map(({ workers, name, server, target }): Entry => {
+      return { workers, name, server, target: target(shape) };
+    });
     samples.push(...(await takeTurns(`workers ${shape}`, entries, how)));
   }
   return samples;
