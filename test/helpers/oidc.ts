@@ -16,6 +16,8 @@ export interface TestProvider {
   readonly env: Record<string, string>;
   /** Answers every request with 503, as a provider that is down behind its proxy. */
   isDown: boolean;
+  /** Leaves the ID token out of what a refresh returns, as OpenID Connect Core 1.0, section 12.2, allows. */
+  refreshesWithoutIdToken: boolean;
   /** Replaces the key that signs ID tokens, and forgets who is signed in. */
   rotateKey(): void;
 }
@@ -32,13 +34,23 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
   await once(server, "listening");
   const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
   const accounts: Accounts = new Map();
-  let serve = createProvider(issuer, accounts, changes).callback();
+  const create = () => {
+    const provider = createProvider(issuer, accounts, changes);
+    provider.use(async (context, next) => {
+      await next();
+      const isRefresh = context.oidc?.params?.grant_type === "refresh_token";
+      if (isRefresh && started.refreshesWithoutIdToken) delete (context.body as { id_token?: string }).id_token;
+    });
+    return provider.callback();
+  };
+  let serve = create();
   const started: TestProvider = {
     issuer,
     accounts,
     isDown: false,
+    refreshesWithoutIdToken: false,
     rotateKey: () => {
-      serve = createProvider(issuer, accounts, changes).callback();
+      serve = create();
     },
     env: {
       CHORUS_OIDC_ISSUER: issuer,

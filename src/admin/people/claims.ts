@@ -34,6 +34,12 @@ export function rolesOf(claims: Claims, { groupsClaim, groups }: Pick<OidcConfig
   return roles;
 }
 
+/** Whether two sets of claims give the same rights. */
+export function givesSame(some: Claims, others: Claims, config: OidcConfig): boolean {
+  const rightsOf = (claims: Claims) => [isOperator(claims, config.operators), ...rolesOf(claims, config)];
+  return JSON.stringify(rightsOf(some)) === JSON.stringify(rightsOf(others));
+}
+
 /** A claim has one value or a list of them. */
 function valuesOf(claim: unknown): string[] {
   const values = Array.isArray(claim) ? claim : [claim];

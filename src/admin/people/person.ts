@@ -19,7 +19,8 @@ export async function storePerson(query: Query, config: OidcConfig, claims: Clai
   const [person] = await query<{ id: string }>(
     `insert into people (id, issuer, subject, name, email, seen_at) values ($1, $2, $3, $4, $5, $6)
      on conflict (issuer, subject) do update
-       set name = excluded.name, email = excluded.email, seen_at = excluded.seen_at
+       set name = coalesce(nullif(excluded.name, ''), people.name),
+         email = coalesce(nullif(excluded.email, ''), people.email), seen_at = excluded.seen_at
      returning id`,
     [`per_${randomBytes(12).toString("hex")}`, config.issuer, claims.sub, name, email, now],
   );

@@ -2,7 +2,7 @@ import type { Configuration, ServerMetadata, TokenEndpointResponse, TokenEndpoin
 import type { OidcConfig } from "../../config/oidc.ts";
 import type { Clock } from "../../contract/clock.ts";
 import { Failure } from "../../contract/failure.ts";
-import type { Claims } from "./claims.ts";
+import { type Claims, givesSame } from "./claims.ts";
 import { providerFailure, UNAVAILABLE } from "./provider-failure.ts";
 
 /** Timeout of one call of the provider, in seconds. */
@@ -32,6 +32,8 @@ export interface ProviderTokens {
   readonly accessEndsAt: number;
   readonly refresh?: string;
   readonly id: string;
+  /** Whether the person has rights that only the ID token gave, so that an answer without one cannot confirm them. */
+  readonly needsIdToken?: boolean;
 }
 
 export interface SignedIn {
@@ -84,23 +86,24 @@ export function createProvider(config: OidcConfig, clock: Clock) {
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
         });
-        return readClaims(connection, tokensOf(tokens, clock), tokens.claims());
+        const claims = tokens.claims();
+        if (!claims) throw new Failure("unauthenticated", { message: "The identity provider sent no ID token." });
+        return readClaims(connection, config, tokensOf(tokens, clock), claims);
       }),
 
-    /** Asks for the claims again. @returns undefined when the provider no longer answers for the person */
+    /**
+     * Asks for the claims again.
+     * @returns undefined when the provider no longer answers for the person, or does not say all that gave their rights
+     */
     async confirm(tokens: ProviderTokens, subject: string): Promise<SignedIn | undefined> {
       try {
         return await guarded(async () => {
           const connection = await connect();
-          const { oidc, configuration } = connection;
-          if (tokens.refresh === undefined) {
-            return tokens.accessEndsAt > clock() ? await readClaims(connection, tokens, { sub: subject }) : undefined;
-          }
-          const next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
-          const claims = next.claims() ?? { sub: subject };
-          return claims.sub === subject
-            ? await readClaims(connection, tokensOf(next, clock, tokens), claims)
-            : undefined;
+          const next = await refresh(connection, tokens, clock);
+          // A refresh may return no ID token (OpenID Connect Core 1.0, section 12.2). That ends no group.
+          if (!next || (!next.claims && tokens.needsIdToken)) return undefined;
+          const claims = next.claims ?? { sub: subject };
+          return claims.sub === subject ? await readClaims(connection, config, next.tokens, claims) : undefined;
         });
       } catch (error) {
         if (error instanceof Failure && error.kind === "unauthenticated") return undefined;
@@ -169,16 +172,32 @@ function createConnect(config: OidcConfig, clock: Clock): (maxAgeMs?: number) =>
   };
 }
 
-/** Adds what the userinfo endpoint says: many providers give groups only there, others only in the ID token. */
+/** @returns valid tokens, and the claims of a new ID token if there is one; undefined: no token is valid any more */
+async function refresh(
+  { oidc, configuration }: Connection,
+  tokens: ProviderTokens,
+  clock: Clock,
+): Promise<{ tokens: ProviderTokens; claims?: Claims | undefined } | undefined> {
+  if (tokens.refresh === undefined) return tokens.accessEndsAt > clock() ? { tokens } : undefined;
+  const next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
+  return { tokens: tokensOf(next, clock, tokens), claims: next.claims() };
+}
+
+/**
+ * Adds what the userinfo endpoint says: many providers give groups only there, others only in the ID token.
+ * @param claims of the ID token; without one, only the subject
+ */
 async function readClaims(
   { oidc, configuration, metadata }: Connection,
+  config: OidcConfig,
   tokens: ProviderTokens,
-  claims: Claims | undefined,
+  claims: Claims,
 ): Promise<SignedIn> {
-  if (!claims) throw new Failure("unauthenticated", { message: "The identity provider sent no ID token." });
-  if (metadata.userinfo_endpoint === undefined) return { tokens, claims };
-  const more = await oidc.fetchUserInfo(configuration, tokens.access, claims.sub);
-  return { tokens, claims: { ...claims, ...more } };
+  const { sub } = claims;
+  const hasInfo = metadata.userinfo_endpoint !== undefined;
+  const info = hasInfo ? await oidc.fetchUserInfo(configuration, tokens.access, sub) : { sub };
+  const all = { ...claims, ...info };
+  return { tokens: { ...tokens, needsIdToken: !givesSame(info, all, config) }, claims: all };
 }
 
 /** @param earlier tokens that stay valid where the response has no new ones */

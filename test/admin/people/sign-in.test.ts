@@ -80,6 +80,47 @@ test("ends the access of who has lost the group within ten minutes", async ({ pr
   assert.ok(keys.find(({ id }) => id === key?.id)?.revokedAt);
 });
 
+test("asks for a new sign-in, and ends no role, when a refresh has no ID token to confirm the groups", async ({
+  pool,
+  office,
+  onTestFinished,
+}) => {
+  const features = { userinfo: { enabled: false }, devInteractions: { enabled: true } };
+  const provider = await startProvider({ onTestFinished }, { features });
+  provider.refreshesWithoutIdToken = true;
+  provider.accounts.set("ida", { name: "Ida", groups: ["engineering"] });
+  provider.accounts.set("ivo", { name: "Ivo" });
+  const other = officeOf(pool, provider);
+  const ida = await other.signIn("ida");
+  const { key } = await office.keys.createKey({ name: "idas" }, ida.session.actor);
+  const ivo = await other.signIn("ivo");
+  const { path } = await office.members.inviteMember({ workspace: "default", role: 4 });
+  await other.people.accept(ivo.secret, path.split("=")[1] ?? "", "here");
+  other.pass(9 * MINUTE);
+  await assert.rejects(other.people.authenticate(ida.secret), { kind: "unauthenticated" });
+  const { keys } = await office.keys.listKeys({ workspace: "default" });
+  assert.equal(keys.find(({ id }) => id === key?.id)?.revokedAt, undefined);
+  const { person, shown } = await other.people.authenticate(ivo.secret);
+  assert.deepEqual([person.name, shown?.role], ["Ivo", "viewer"]);
+  assert.equal((await other.signIn("ida")).session.shown?.role, "developer");
+});
+
+test("ends the role of who has lost the group in the userinfo, also when a refresh has no ID token", async ({
+  pool,
+  onTestFinished,
+}) => {
+  const provider = await startProvider({ onTestFinished }, { conformIdTokenClaims: false });
+  provider.refreshesWithoutIdToken = true;
+  provider.accounts.set("uma", { name: "Uma", groups: ["engineering"] });
+  const office = officeOf(pool, provider);
+  const { secret } = await office.signIn("uma");
+  office.pass(9 * MINUTE);
+  assert.equal((await office.people.authenticate(secret)).shown?.role, "developer");
+  provider.accounts.set("uma", { name: "Uma" });
+  office.pass(9 * MINUTE);
+  assert.equal((await office.people.authenticate(secret)).shown, undefined);
+});
+
 test("keeps who is signed in while the provider is down, and refuses sign-ins", async ({
   provider,
   office,
