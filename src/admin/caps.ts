@@ -132,8 +132,10 @@ type NewCap = Omit<CapRow, "id" | "created_at" | keyof Setter>;
 
 async function write(query: Query, workspaceId: string, row: NewCap, actor: Actor, now: number): Promise<CapRow> {
   const [{ others = 0n } = {}] = await query<{ others: bigint }>(
-    "select count(*) as others from caps where workspace_id = $1",
-    [workspaceId],
+    `select count(*) as others from caps
+     where workspace_id = $1
+       and (subject, figure, period, action, ends_at is not null) <> ($2, $3, $4, $5, $6::timestamptz is not null)`,
+    [workspaceId, row.subject, row.figure, row.period, row.action, row.ends_at],
   );
   if (others >= MAX_CAPS) throw invalid("cap", `A workspace may have ${MAX_CAPS} caps. Clear one first.`);
   // Without a cap, requests are not counted; so the first cap in force begins with what the tables of usage have.

@@ -124,6 +124,18 @@ test("a developer's cap lowers what an owner sets before or after it, and never 
   await assert.rejects(caps.setCap(cap("3"), ann), { kind: "missing_scope" });
 });
 
+test("changes a cap of a workspace that has 1,000 caps, and sets no further one", async ({ database: { pool } }) => {
+  const { workspace, set } = await openCaps(pool);
+  await pool.query(
+    `insert into caps select $1, 'cap_' || i, 'user:' || i, 'credits', 'day', 1, 'refuse', null, $2
+     from generate_series(1, 1000) i`,
+    [workspace, NOW],
+  );
+  assert.equal((await set("user:7", CapFigure.CREDITS, CapPeriod.DAY, 2)).cap?.amount, "2");
+  await assert.rejects(set("user:7", CapFigure.CREDITS, CapPeriod.DAY, 3, soon), { field: "cap" });
+  await assert.rejects(set("user:new", CapFigure.CREDITS, CapPeriod.DAY, 2), { field: "cap" });
+});
+
 test("finds the requests of a tag", async ({ database: { pool } }) => {
   const { workspace, activity } = await openCaps(pool);
   const rows = ["b", "a=b", "a"].map((team, i) =>
