@@ -269,17 +269,18 @@ function createModel(clock: { now: number }) {
     const short = (limit: string) => ({ kind: "rate_limited", limit, retry: 1_000 });
     if (over(running.filter(({ hasEnded }) => !hasEnded).length + 1, limits.concurrent_requests))
       return short("concurrent_requests");
-    const beyond = (all: number) => Math.max(0, all - granted);
-    if (SPEND_UNITS.some((unit) => over(beyond(hold), spendLimits[unit])))
+    const exceeds = (all: number, unit: (typeof SPEND_UNITS)[number]) =>
+      all > granted && over(window(unit).spent + all - granted, spendLimits[unit]);
+    if (SPEND_UNITS.some((unit) => over(Math.max(0, hold - granted), spendLimits[unit])))
       return { kind: "spend_limit_reached", limit: undefined, retry: undefined };
     for (const unit of ["month", "week", "day"] as const) {
-      if (over(window(unit).spent + beyond(hold), spendLimits[unit]))
+      if (exceeds(hold, unit))
         return { kind: "spend_limit_reached", limit: undefined, retry: window(unit).end - clock.now };
     }
     if (hold > granted + purchased) return { kind: "insufficient_credit", limit: undefined, retry: undefined };
     if (held() + hold > granted + purchased) return short("held_credit");
     for (const unit of SPEND_UNITS) {
-      if (over(window(unit).spent + beyond(held() + hold), spendLimits[unit])) return short("held_credit");
+      if (exceeds(held() + hold, unit)) return short("held_credit");
     }
     for (const unit of ["minute", "day", "month"] as const) {
       window(unit).requests += 1;

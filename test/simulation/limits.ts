@@ -42,7 +42,7 @@ export function refusalOf(
   const held = inUse ? grants.reduce((sum, grant) => sum + grant.held, 0) : all.credit;
   for (const unit of ["month", "week", "day"] as const) {
     const limit = limits.spend?.[unit] ?? LIMITLESS;
-    if (account.spent[unit] + Math.max(0, hold - granted) > limit) return { refusal: "spend_limit_reached" };
+    if (hold > granted && account.spent[unit] + hold - granted > limit) return { refusal: "spend_limit_reached" };
   }
   if (hold > granted + purchased) return { refusal: "insufficient_credit" };
   if (held + hold > capacityOf(account)) return { refusal: "rate_limited", limit: "held_credit" };

@@ -110,6 +110,10 @@ export const REFUSAL_CASES: Cases = {
       await check({ purchased: 1_000, spend: { [unit]: 10 } }, undefined);
       await check({ purchased: 1_000, granted: 1, spend: { [unit]: 9 } }, undefined);
       await check({ ...state, granted: 1, spend: { [unit]: 9 } }, { ...SPENT, retry_ms: left });
+      // The limit was lowered to less than what was spent.
+      await check({ ...state, granted: 10, spend: { [unit]: 9 } }, undefined);
+      await check({ ...state, granted: 11, running: 1, spend: { [unit]: 9 } }, undefined);
+      await check({ ...state, granted: 10, running: 1, spend: { [unit]: 9 } }, rate("held_credit", 1_000));
     }
     const spent_micro = "{0,91,91,91}";
     const spend = { day: 100, week: 100, month: 200 };
