@@ -16,6 +16,8 @@ export interface TestProvider {
   readonly env: Record<string, string>;
   /** Answers every request with 503, as a provider that is down behind its proxy. */
   isDown: boolean;
+  /** Answers with 503 at the userinfo endpoint only. */
+  isUserinfoDown: boolean;
   /** Leaves the ID token out of what a refresh returns, as OpenID Connect Core 1.0, section 12.2, allows. */
   refreshesWithoutIdToken: boolean;
   /** Replaces the key that signs ID tokens, and forgets who is signed in. */
@@ -48,6 +50,7 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     issuer,
     accounts,
     isDown: false,
+    isUserinfoDown: false,
     refreshesWithoutIdToken: false,
     rotateKey: () => {
       serve = create();
@@ -67,7 +70,8 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     },
   };
   server.on("request", (request, response) => {
-    if (started.isDown) response.writeHead(503).end();
+    const isDown = started.isDown || (started.isUserinfoDown && request.url === "/me");
+    if (isDown) response.writeHead(503).end();
     else serve(request, response);
   });
   t.onTestFinished(() => {

@@ -71,8 +71,12 @@ async function ask(parts: Parts, secret: string, session: PersonSession, sealed:
   const tokens = JSON.parse(unseal(secret, sealed)) as ProviderTokens;
   let answer: SignedIn | undefined;
   try {
-    answer = await provider.confirm(tokens, session.confirmation.subject);
+    const renewed = await provider.renew(tokens);
+    // The earlier refresh token may be used up, also when the rest fails.
+    if (renewed) await keep(pool, secret, renewed.tokens);
+    answer = renewed && (await provider.confirm(renewed, session.confirmation.subject));
   } catch (error) {
+    if (!(error instanceof Failure && error.kind === "upstream_failed")) throw error;
     log.warn({ cause: errorFacts(error) }, "the identity provider does not answer; who is signed in stays");
     await pool.query("update person_sessions set asking = false, retry_at = $2 where secret_hash = $1", [
       hashSecret(secret),
@@ -85,6 +89,11 @@ async function ask(parts: Parts, secret: string, session: PersonSession, sealed:
     await pool.query("delete from person_sessions where secret_hash = $1", [hashSecret(secret)]);
     throw new Failure("unauthenticated", { message: "The identity provider has ended the session. Sign in again." });
   }
+}
+
+function keep(pool: Pool, secret: string, tokens: ProviderTokens): Promise<unknown> {
+  const values = [hashSecret(secret), seal(secret, JSON.stringify(tokens))];
+  return pool.query("update person_sessions set tokens = $2 where secret_hash = $1", values);
 }
 
 async function store({ pool, config, clock }: Parts, secret: string, { claims, tokens }: SignedIn): Promise<void> {

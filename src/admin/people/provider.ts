@@ -41,6 +41,13 @@ export interface SignedIn {
   readonly tokens: ProviderTokens;
 }
 
+/** What a refresh gives. */
+export interface Renewed {
+  readonly tokens: ProviderTokens;
+  /** Of a new ID token; undefined: there is none. */
+  readonly claims?: Claims | undefined;
+}
+
 export type Provider = ReturnType<typeof createProvider>;
 
 type Oidc = typeof import("openid-client");
@@ -91,25 +98,21 @@ export function createProvider(config: OidcConfig, clock: Clock) {
         return readClaims(connection, config, tokensOf(tokens, clock), claims);
       }),
 
+    /** Asks for new tokens. @returns undefined when the provider no longer answers for the person */
+    renew: (tokens: ProviderTokens): Promise<Renewed | undefined> =>
+      unlessRefused(async () => refresh(await connect(), tokens, clock)),
+
     /**
      * Asks for the claims again.
      * @returns undefined when the provider no longer answers for the person, or does not say all that gave their rights
      */
-    async confirm(tokens: ProviderTokens, subject: string): Promise<SignedIn | undefined> {
-      try {
-        return await guarded(async () => {
-          const connection = await connect();
-          const next = await refresh(connection, tokens, clock);
-          // A refresh may return no ID token (OpenID Connect Core 1.0, section 12.2). That ends no group.
-          if (!next || (!next.claims && tokens.needsIdToken)) return undefined;
-          const claims = next.claims ?? { sub: subject };
-          return claims.sub === subject ? await readClaims(connection, config, next.tokens, claims) : undefined;
-        });
-      } catch (error) {
-        if (error instanceof Failure && error.kind === "unauthenticated") return undefined;
-        throw error;
-      }
-    },
+    confirm: ({ tokens, claims }: Renewed, subject: string): Promise<SignedIn | undefined> =>
+      unlessRefused(async () => {
+        // A refresh may return no ID token (OpenID Connect Core 1.0, section 12.2). That ends no group.
+        if (!claims && tokens.needsIdToken) return undefined;
+        const said = claims ?? { sub: subject };
+        return said.sub === subject ? await readClaims(await connect(), config, tokens, said) : undefined;
+      }),
 
     /** @returns where the browser signs out at the provider; undefined: the provider has no such address */
     signOutUrl: (tokens: ProviderTokens, back: URL) =>
@@ -172,15 +175,15 @@ function createConnect(config: OidcConfig, clock: Clock): (maxAgeMs?: number) =>
   };
 }
 
-/** @returns valid tokens, and the claims of a new ID token if there is one; undefined: no token is valid any more */
 async function refresh(
   { oidc, configuration }: Connection,
   tokens: ProviderTokens,
   clock: Clock,
-): Promise<{ tokens: ProviderTokens; claims?: Claims | undefined } | undefined> {
+): Promise<Renewed | undefined> {
   if (tokens.refresh === undefined) return tokens.accessEndsAt > clock() ? { tokens } : undefined;
   const next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
-  return { tokens: tokensOf(next, clock, tokens), claims: next.claims() };
+  const { needsIdToken = false } = tokens;
+  return { tokens: { ...tokensOf(next, clock, tokens), needsIdToken }, claims: next.claims() };
 }
 
 /**
@@ -220,5 +223,15 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     throw providerFailure(error);
+  }
+}
+
+/** @returns undefined when the provider refuses the person */
+async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await guarded(work);
+  } catch (error) {
+    if (error instanceof Failure && error.kind === "unauthenticated") return undefined;
+    throw error;
   }
 }

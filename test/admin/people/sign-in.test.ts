@@ -138,6 +138,21 @@ test("keeps who is signed in while the provider is down, and refuses sign-ins", 
   await assert.rejects(office.people.authenticate(secret), { kind: "unauthenticated" });
 });
 
+test("keeps who is signed in when the provider fails between a refresh and the userinfo", async ({
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { secret } = await office.signIn(subject);
+  office.pass(9 * MINUTE);
+  provider.isUserinfoDown = true;
+  assert.ok((await office.people.authenticate(secret)).shown);
+  provider.isUserinfoDown = false;
+  office.pass(MINUTE);
+  assert.equal((await office.people.authenticate(secret)).shown?.role, "developer");
+});
+
 test("lets one person use an invitation, once, and keeps the last owner", async ({ provider, office, subject }) => {
   provider.accounts.set("thief", { name: "Eve" });
   const { path, invitation } = await office.members.inviteMember({ workspace: "default", role: 1, note: "Ann" });
