@@ -18,6 +18,8 @@ export interface TestProvider {
   isDown: boolean;
   /** Answers with 503 at the userinfo endpoint only. */
   isUserinfoDown: boolean;
+  /** Leaves the ways in which clients may send their secrets out of its metadata. */
+  namesNoAuthMethods: boolean;
   /** Leaves the ID token out of what a refresh returns, as OpenID Connect Core 1.0, section 12.2, allows. */
   refreshesWithoutIdToken: boolean;
   /** Replaces the key that signs ID tokens, and forgets who is signed in. */
@@ -40,8 +42,11 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     const provider = createProvider(issuer, accounts, changes);
     provider.use(async (context, next) => {
       await next();
+      const body = context.body as { id_token?: string; token_endpoint_auth_methods_supported?: string[] };
+      const isMetadata = context.path === "/.well-known/openid-configuration";
+      if (isMetadata && started.namesNoAuthMethods) delete body.token_endpoint_auth_methods_supported;
       const isRefresh = context.oidc?.params?.grant_type === "refresh_token";
-      if (isRefresh && started.refreshesWithoutIdToken) delete (context.body as { id_token?: string }).id_token;
+      if (isRefresh && started.refreshesWithoutIdToken) delete body.id_token;
     });
     return provider.callback();
   };
@@ -51,6 +56,7 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     accounts,
     isDown: false,
     isUserinfoDown: false,
+    namesNoAuthMethods: false,
     refreshesWithoutIdToken: false,
     rotateKey: () => {
       serve = create();
@@ -84,13 +90,14 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
 function createProvider(issuer: string, accounts: Accounts, changes: Partial<Configuration>): Provider {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const key = { ...privateKey.export({ format: "jwk" }), kid: randomUUID(), use: "sig", alg: "RS256" };
+  const [method = "client_secret_post"] = [...(changes.clientAuthMethods ?? [])];
   const provider = new Provider(issuer, {
     jwks: { keys: [key as JWK] },
     clients: [
       {
         client_id: CLIENT.id,
         client_secret: CLIENT.secret,
-        token_endpoint_auth_method: "client_secret_post",
+        token_endpoint_auth_method: method,
         grant_types: ["authorization_code", "refresh_token"],
         redirect_uris: ["http://127.0.0.1/console/sign-in/done"],
         post_logout_redirect_uris: ["http://127.0.0.1/console", "http://127.0.0.1/console/operator"],

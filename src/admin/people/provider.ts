@@ -141,9 +141,9 @@ function createConnect(config: OidcConfig, clock: Clock): (maxAgeMs?: number) =>
   /** Discovery needs none, so the metadata may be unknown. */
   function authenticationOf(oidc: Oidc, metadata?: ServerMetadata) {
     if (config.clientSecret === undefined) return oidc.None();
-    const methods = metadata?.token_endpoint_auth_methods_supported ?? ["client_secret_post"];
-    // All providers of docs/people.md take both. Others take only what the standard names as the default.
-    const isPost = methods.includes("client_secret_post");
+    // All providers of docs/people.md take both. One that names none takes client_secret_basic (OpenID Connect
+    // Discovery 1.0, section 3).
+    const isPost = metadata?.token_endpoint_auth_methods_supported?.includes("client_secret_post") ?? false;
     return isPost ? oidc.ClientSecretPost(config.clientSecret) : oidc.ClientSecretBasic(config.clientSecret);
   }
 

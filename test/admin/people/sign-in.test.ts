@@ -181,6 +181,16 @@ test("accepts a minute of difference between the clocks, and no more", async ({ 
   await assert.rejects(office.signIn("skewed"), { kind: "unauthenticated" });
 });
 
+test("sends the secret as the standard's default where the provider does not say how", async ({
+  pool,
+  onTestFinished,
+}) => {
+  const provider = await startProvider({ onTestFinished }, { clientAuthMethods: ["client_secret_basic"] });
+  provider.namesNoAuthMethods = true;
+  provider.accounts.set("basic", { name: "Bo" });
+  assert.equal((await officeOf(pool, provider).signIn("basic")).session.person.name, "Bo");
+});
+
 test("signs in after the provider has changed its key", async ({ pool, onTestFinished }) => {
   const provider = await startProvider({ onTestFinished });
   provider.accounts.set("rotated", { name: "Kim" });
