@@ -18,10 +18,8 @@ export interface TestProvider {
   isDown: boolean;
   /** Answers with 503 at the userinfo endpoint only. */
   isUserinfoDown: boolean;
-  /** Leaves the ways in which clients may send their secrets out of its metadata. */
-  namesNoAuthMethods: boolean;
-  /** Leaves the ID token out of what a refresh returns, as OpenID Connect Core 1.0, section 12.2, allows. */
-  refreshesWithoutIdToken: boolean;
+  /** Members that it leaves out of its metadata, and of what its token endpoint returns to a grant. */
+  readonly omits: Record<"metadata" | "authorization_code" | "refresh_token", string[]>;
   /** Replaces the key that signs ID tokens, and forgets who is signed in. */
   rotateKey(): void;
 }
@@ -42,11 +40,9 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     const provider = createProvider(issuer, accounts, changes);
     provider.use(async (context, next) => {
       await next();
-      const body = context.body as { id_token?: string; token_endpoint_auth_methods_supported?: string[] };
       const isMetadata = context.path === "/.well-known/openid-configuration";
-      if (isMetadata && started.namesNoAuthMethods) delete body.token_endpoint_auth_methods_supported;
-      const isRefresh = context.oidc?.params?.grant_type === "refresh_token";
-      if (isRefresh && started.refreshesWithoutIdToken) delete body.id_token;
+      const kind = isMetadata ? "metadata" : (context.oidc?.params?.grant_type as keyof TestProvider["omits"]);
+      for (const name of started.omits[kind] ?? []) delete (context.body as Record<string, unknown>)[name];
     });
     return provider.callback();
   };
@@ -56,8 +52,7 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     accounts,
     isDown: false,
     isUserinfoDown: false,
-    namesNoAuthMethods: false,
-    refreshesWithoutIdToken: false,
+    omits: { metadata: [], authorization_code: [], refresh_token: [] },
     rotateKey: () => {
       serve = create();
     },

@@ -28,8 +28,8 @@ export interface Attempt {
 /** What the provider gives at a sign-in, to ask again later. */
 export interface ProviderTokens {
   readonly access: string;
-  /** Time from which the access token is not valid, in milliseconds since 1970. */
-  readonly accessEndsAt: number;
+  /** Time from which the access token is not valid, in milliseconds since 1970; undefined: not known. */
+  readonly accessEndsAt?: number;
   readonly refresh?: string;
   readonly id: string;
   /** Whether the person has rights that only the ID token gave, so that an answer without one cannot confirm them. */
@@ -176,11 +176,13 @@ function createConnect(config: OidcConfig, clock: Clock): (maxAgeMs?: number) =>
 }
 
 async function refresh(
-  { oidc, configuration }: Connection,
+  { oidc, configuration, metadata }: Connection,
   tokens: ProviderTokens,
   clock: Clock,
 ): Promise<Renewed | undefined> {
-  if (tokens.refresh === undefined) return tokens.accessEndsAt > clock() ? { tokens } : undefined;
+  // Where the end is not known, the userinfo endpoint says whether the token is valid.
+  const { accessEndsAt = metadata.userinfo_endpoint ? Number.POSITIVE_INFINITY : 0 } = tokens;
+  if (tokens.refresh === undefined) return accessEndsAt > clock() ? { tokens } : undefined;
   const next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
   const { needsIdToken = false } = tokens;
   return { tokens: { ...tokensOf(next, clock, tokens), needsIdToken }, claims: next.claims() };
@@ -210,9 +212,10 @@ function tokensOf(
   earlier?: ProviderTokens,
 ): ProviderTokens {
   const refresh = response.refresh_token ?? earlier?.refresh;
+  const seconds = response.expiresIn();
   return {
     access: response.access_token,
-    accessEndsAt: clock() + (response.expiresIn() ?? 0) * 1_000,
+    ...(seconds === undefined ? {} : { accessEndsAt: clock() + seconds * 1_000 }),
     id: response.id_token ?? earlier?.id ?? "",
     ...(refresh === undefined ? {} : { refresh }),
   };

@@ -87,7 +87,7 @@ test("asks for a new sign-in, and ends no role, when a refresh has no ID token t
 }) => {
   const features = { userinfo: { enabled: false }, devInteractions: { enabled: true } };
   const provider = await startProvider({ onTestFinished }, { features });
-  provider.refreshesWithoutIdToken = true;
+  provider.omits.refresh_token.push("id_token");
   provider.accounts.set("ida", { name: "Ida", groups: ["engineering"] });
   provider.accounts.set("ivo", { name: "Ivo" });
   const other = officeOf(pool, provider);
@@ -110,7 +110,7 @@ test("ends the role of who has lost the group in the userinfo, also when a refre
   onTestFinished,
 }) => {
   const provider = await startProvider({ onTestFinished }, { conformIdTokenClaims: false });
-  provider.refreshesWithoutIdToken = true;
+  provider.omits.refresh_token.push("id_token");
   provider.accounts.set("uma", { name: "Uma", groups: ["engineering"] });
   const office = officeOf(pool, provider);
   const { secret } = await office.signIn("uma");
@@ -119,6 +119,22 @@ test("ends the role of who has lost the group in the userinfo, also when a refre
   provider.accounts.set("uma", { name: "Uma" });
   office.pass(9 * MINUTE);
   assert.equal((await office.people.authenticate(secret)).shown, undefined);
+});
+
+test("asks with an access token whose end the provider does not tell, until the provider refuses it", async ({
+  pool,
+  onTestFinished,
+}) => {
+  const provider = await startProvider({ onTestFinished }, { issueRefreshToken: async () => false });
+  provider.omits.authorization_code.push("expires_in");
+  provider.accounts.set("eve", { name: "Eve", groups: ["engineering"] });
+  const office = officeOf(pool, provider);
+  const { secret } = await office.signIn("eve");
+  office.pass(9 * MINUTE);
+  assert.equal((await office.people.authenticate(secret)).shown?.role, "developer");
+  provider.accounts.delete("eve");
+  office.pass(9 * MINUTE);
+  await assert.rejects(office.people.authenticate(secret), { kind: "unauthenticated" });
 });
 
 test("keeps who is signed in while the provider is down, and refuses sign-ins", async ({
@@ -186,7 +202,7 @@ test("sends the secret as the standard's default where the provider does not say
   onTestFinished,
 }) => {
   const provider = await startProvider({ onTestFinished }, { clientAuthMethods: ["client_secret_basic"] });
-  provider.namesNoAuthMethods = true;
+  provider.omits.metadata.push("token_endpoint_auth_methods_supported");
   provider.accounts.set("basic", { name: "Bo" });
   assert.equal((await officeOf(pool, provider).signIn("basic")).session.person.name, "Bo");
 });
