@@ -27,6 +27,8 @@ interface StateRow extends WorkspaceRow, Use {
   /** Value of the order, as text. */
   key: string;
   reached: string[];
+  /** Purchased credit that the spend limits leave, in millionths; null: there are none. */
+  spendable: bigint | null;
 }
 
 /** Sums over the workspaces whose name matches, in each row of a first page. Amounts are in millionths of a credit. */
@@ -90,7 +92,7 @@ export function listWorkspaceStates(pool: Pool): Admin<typeof OperationsService>
        totals as (select ${isFirst ? TOTALS : "1 as one"})
        select t.*, p.key::text as key, s.*
        from totals t left join page p on true left join lateral (
-         select ${COLUMNS}, d.*, ${REACHED} as reached
+         select ${COLUMNS}, d.*, ${REACHED} as reached, ${SPENDABLE} as spendable
          from workspaces w join accounts a on a.workspace_id = w.id cross join in_use(w.id) u
            cross join lateral (select ${SUMS} from usage where workspace_id = w.id and ${RECENT}) d
          where w.id = p.id) s on true
@@ -118,6 +120,9 @@ const REACHED = `array(
         ('concurrent_requests', case p.unit when 'minute' then u.running end)) l (name, used)
     where l.used >= (a.limits ->> l.name)::bigint order by 1)`;
 
+const SPENDABLE = `(select min((a.spend_limits ->> p.unit)::bigint - p.spent_micro)
+    from current_periods(w.id, clock_timestamp()) p)`;
+
 function stateMessage(row: StateRow) {
   return {
     workspace: workspaceMessage(row),
@@ -140,8 +145,11 @@ function totalsMessage(row: TotalsRow): MessageInitShape<typeof WorkspaceTotalsS
   };
 }
 
-function conditionOf({ granted, purchased, held, requests, failed, reached }: StateRow): WorkspaceCondition {
+function conditionOf(row: StateRow): WorkspaceCondition {
+  const { granted, purchased, held, requests, failed, reached, spendable } = row;
   if (granted + purchased - held <= 0n) return WorkspaceCondition.NO_CREDIT;
+  const isSpent = spendable !== null && granted + (spendable > 0n ? spendable : 0n) - held <= 0n;
+  if (isSpent) return WorkspaceCondition.SPEND_LIMIT_REACHED;
   if (reached.length > 0) return WorkspaceCondition.LIMIT_REACHED;
   return requests + failed === 0n ? WorkspaceCondition.UNUSED : WorkspaceCondition.OPEN;
 }

@@ -87,7 +87,7 @@ function stateRow(state: WorkspaceState) {
     number(of.held),
     number(state.requests),
     number(state.credits),
-    wordOf(WorkspaceConditionSchema, state.condition).replace("_", " ") + (reached && `: ${reached}`),
+    wordOf(WorkspaceConditionSchema, state.condition).replaceAll("_", " ") + (reached && `: ${reached}`),
   ];
 }
 

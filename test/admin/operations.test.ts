@@ -9,6 +9,7 @@ import {
   type WorkspaceState,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitName, WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { SpendPeriod } from "../../gen/chorus/v1/generation_pb.js";
 import { openPool } from "../../src/store/pool.ts";
 import { test as base } from "../helpers/fixtures.ts";
 import { OWN_PROCESS } from "../helpers/program.ts";
@@ -176,14 +177,19 @@ test("shows what a replica has reserved of workspaces while a request runs", asy
 test("lists workspaces with use and what stops them, in pages", async ({ service, vendor, operator }) => {
   vendor.reply({ text: ["hi"] });
   assert.equal((await service.post("/v1/generate", { prompt: "hello" })).status, 200);
-  for (const name of ["a-limited", "b-poor", "c-new"]) await operator.workspaces.createWorkspace({ name });
-  for (const workspace of ["a-limited", "c-new"])
+  for (const name of ["a-limited", "b-poor", "c-new", "d-spent", "d-spent-granted"])
+    await operator.workspaces.createWorkspace({ name });
+  for (const workspace of ["a-limited", "c-new", "d-spent-granted"])
     await operator.credits.grant({ workspace, amount: "10", reference: "start" });
   const value = { case: "value", value: 0n } as const;
   await operator.workspaces.setLimits({
     workspace: "a-limited",
     overrides: [{ name: LimitName.REQUESTS_PER_DAY, change: value }],
   });
+  for (const workspace of ["d-spent", "d-spent-granted"]) {
+    await operator.credits.purchase({ workspace, amount: "10", reference: "bought" });
+    await operator.credits.setSpendLimit({ workspace, period: SpendPeriod.DAY, amount: "0" });
+  }
   const states = new Map<string, WorkspaceState>();
   for (let pageToken = ""; ; ) {
     const page = await operator.operations.listWorkspaceStates({ pageSize: 2, pageToken });
@@ -191,12 +197,14 @@ test("lists workspaces with use and what stops them, in pages", async ({ service
     pageToken = page.nextPageToken;
     if (pageToken === "") break;
   }
-  assert.deepEqual([...states.keys()], ["a-limited", "b-poor", "c-new", "default"]);
+  assert.deepEqual([...states.keys()], ["a-limited", "b-poor", "c-new", "d-spent", "d-spent-granted", "default"]);
   const condition = (name: string) => states.get(name)?.condition;
   assert.equal(condition("a-limited"), WorkspaceCondition.LIMIT_REACHED);
   assert.deepEqual(states.get("a-limited")?.reachedLimits, [LimitName.REQUESTS_PER_DAY]);
   assert.equal(condition("b-poor"), WorkspaceCondition.NO_CREDIT);
   assert.equal(condition("c-new"), WorkspaceCondition.UNUSED);
+  assert.equal(condition("d-spent"), WorkspaceCondition.SPEND_LIMIT_REACHED);
+  assert.equal(condition("d-spent-granted"), WorkspaceCondition.UNUSED);
   assert.equal(condition("default"), WorkspaceCondition.OPEN);
   const { requests = 0n, credits = "" } = states.get("default") ?? {};
   assert.ok(requests >= 1n && Number(credits) > 0);

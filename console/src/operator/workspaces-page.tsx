@@ -33,6 +33,7 @@ const CONDITIONS: Partial<Record<WorkspaceCondition, readonly [text: string, ton
   [WorkspaceCondition.UNUSED]: ["Unused", ""],
   [WorkspaceCondition.LIMIT_REACHED]: ["Limit reached", "warn"],
   [WorkspaceCondition.NO_CREDIT]: ["No credit", "bad"],
+  [WorkspaceCondition.SPEND_LIMIT_REACHED]: ["Spend limit reached", "warn"],
 };
 
 const { NAME, CREATED, BALANCE, SPEND } = WorkspaceOrder;

@@ -1467,6 +1467,13 @@ export enum WorkspaceCondition {
    * @generated from enum value: WORKSPACE_CONDITION_NO_CREDIT = 4;
    */
   NO_CREDIT = 4,
+
+  /**
+   * No granted credit is left, and the owner's spend limit leaves no purchased credit.
+   *
+   * @generated from enum value: WORKSPACE_CONDITION_SPEND_LIMIT_REACHED = 5;
+   */
+  SPEND_LIMIT_REACHED = 5,
 }
 
 /**
