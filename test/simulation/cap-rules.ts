@@ -9,6 +9,7 @@ import {
   holdsOf,
   kindOf,
   needOf,
+  opensAt,
   PERIODS,
   type SubjectHold,
   type SubjectRow,
@@ -19,7 +20,7 @@ import {
 } from "./caps.ts";
 import type { CapDefects } from "./defects.ts";
 import { reservedOf } from "./subject-grants.ts";
-import { currentWindows, msLeft } from "./windows.ts";
+import { currentWindows, msLeft, msUntil } from "./windows.ts";
 
 /** The rules of the SQL functions about caps. */
 export class CapRules {
@@ -60,9 +61,17 @@ export class CapRules {
         const isSpent = used + needs > cap.amount;
         const isFinal = cap.period === "total" && isSpent;
         const refusal = refusalOf(subject, cap, isFinal && cap.figure === "credits");
-        if (needs > cap.amount || isFinal) return { refusal: { ...refusal, never: true } };
+        const opens = isSpent ? opensAt(account, subject, cap, used + needs) : undefined;
+        const isTooMuch = needs > cap.amount;
+        const later = isTooMuch && opens === undefined ? opensAt(account, subject, cap, needs) : undefined;
+        if ((isTooMuch && opens === undefined && later === undefined) || isFinal)
+          return { refusal: { ...refusal, never: true } };
         const { period } = cap;
-        const retry_ms = isSpent && period !== "" && period !== "total" ? msLeft(account, period) : 1_000;
+        const waits = opens === undefined ? [] : [msUntil(account, opens)];
+        if (isSpent && !isTooMuch && period !== "" && period !== "total") waits.push(msLeft(account, period));
+        let retry_ms = waits.length > 0 ? Math.min(...waits) : 1_000;
+        if (later !== undefined && period !== "" && period !== "total")
+          retry_ms = Math.max(msUntil(account, later), msLeft(account, period));
         if (isIdle) blocked ??= { ...refusal, retry_ms };
         else if (worst === undefined || retry_ms > (worst.retry_ms ?? 0)) worst = { ...refusal, retry_ms };
       }

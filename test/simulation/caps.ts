@@ -119,6 +119,22 @@ export function capsOf({ caps, at }: Pick<Account, "caps" | "at">, subject: stri
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cap]) => cap);
 }
 
+/**
+ * When a cap of a subject ends and then leaves room for what is needed, by the rule of cap_opens.sql.
+ * @param cap the one that refuses
+ */
+export function opensAt(account: Pick<Account, "caps" | "at">, subject: string, cap: Cap, needed: number) {
+  const isSame = (other: Cap) => orderOf(other) === orderOf(cap);
+  const ends = account.caps
+    .filter((other) => isSame(other) && [subject, templateOf(subject)].includes(other.subject))
+    .map(({ endsAt = 0 }) => endsAt)
+    .filter((at) => at > account.at);
+  if (cap.period === "total" || ends.length === 0) return undefined;
+  const at = Math.min(...ends);
+  const later = capsOf({ caps: account.caps, at }, subject).find(isSame);
+  return later && later.amount < needed ? undefined : at;
+}
+
 export function noUse(at: number): SubjectUse {
   const zero = (): Totals => ({ minute: 0, day: 0, week: 0, month: 0, total: 0 });
   return { at, requests: zero(), input: zero(), output: zero(), spent: zero() };

@@ -31,8 +31,12 @@ export function currentWindows({ at, clock }: Clocked, reading: number): Windows
 }
 
 /** Milliseconds until a window ends, by the rule of ms_left_in_period.sql. */
-export function msLeft({ at, clock }: Clocked, unit: Unit = "minute"): number {
-  const end = endOf(unit, at);
+export function msLeft(clocked: Clocked, unit: Unit = "minute"): number {
+  return msUntil(clocked, endOf(unit, clocked.at));
+}
+
+/** Milliseconds until a time, by the rule of ms_left_until.sql. */
+export function msUntil({ at, clock }: Clocked, end: number): number {
   return 2 * (end - at) < at - clock ? 2 * (end - at) : end - clock;
 }
 

@@ -139,6 +139,28 @@ const CHECK_CASES: Cases = {
     assert.deepEqual(await check(query, ["user:u", "tag:a=b"], 10, 1), limited("tag.a:credits_per_day", NEVER));
   },
 
+  async "says to wait until a cap ends, if what holds then has room"(query) {
+    await useOf(query, "user:u", { requests: [3, 3, 3, 3, 3] });
+    const endsAt = AT + 5_000;
+    await cap(query, "user:u", "requests", "day", 0, { endsAt });
+    const until = limited("user:requests_per_day", { retry_ms: 5_000 });
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until);
+    await cap(query, "user:*", "requests", "day", 4);
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until);
+    await query("update caps set amount = 3 where subject = 'user:u'");
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until);
+    await query("update caps set amount = 3 where subject = 'user:*'");
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), limited("user:requests_per_day", { retry_ms: DAY_LEFT }));
+    await query("update caps set amount = 0 where subject = 'user:u'");
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), limited("user:requests_per_day", { retry_ms: DAY_LEFT }));
+    await query("update caps set amount = 0 where subject = 'user:*'");
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), limited("user:requests_per_day", NEVER));
+    await cap(query, "key:k", "concurrent_requests", "", 0, { endsAt });
+    assert.deepEqual(await check(query, ["key:k"], 1, 1), limited("key:concurrent_requests", { retry_ms: 5_000 }));
+    await cap(query, "key:k", "requests", "total", 0, { endsAt });
+    assert.deepEqual(await check(query, ["key:k"], 1, 1), limited("key:requests_total", NEVER));
+  },
+
   async "lowers the effort only if all other caps allow the request"(query) {
     await useOf(query, "user:u", { requests: [3, 3, 3, 3, 3] });
     await cap(query, "user:u", "requests", "day", 3, { action: "low" });

@@ -1,8 +1,9 @@
 -- Checks one more request with its hold and its input tokens against the caps of its subjects. p: the counters of the
 -- workspace, for the time. Returns null when all allow it, or a verdict of exchange(): a refusal, or {"low": true} when
--- only caps are used up after which requests are answered with the effort low. A cap that no wait changes comes first;
--- else the one with the longest wait. Where headroom of replicas is in the way, they are told to return it; if nothing
--- else is, the refusal has calledBack.
+-- only caps are used up after which requests are answered with the effort low. A cap that no wait changes comes
+-- first; else the one with the longest wait: until its period ends, or until it ends itself, if what holds then has
+-- room. Where headroom of replicas is in the way, they are told to return it; if nothing else is, the refusal has
+-- calledBack.
 create or replace function check_caps(subjects text[], p periods, hold bigint, input bigint) returns jsonb
 language plpgsql as $$
 declare
@@ -10,6 +11,8 @@ declare
   c record;
   needs bigint;
   refusal jsonb;
+  opens timestamptz;                              -- when the cap ends and leaves room
+  later timestamptz;                              -- when it ends and leaves room in a period without other use
   worst jsonb;                                    -- of a cap that is reached
   blocked jsonb;                                  -- of one that is not, but for idle headroom of replicas
   is_idle boolean;
@@ -32,11 +35,18 @@ begin
         'refusal', case when c.figure = 'credits' and c.period = 'total' and c.used + needs > c.amount
           then 'insufficient_credit' else 'rate_limited' end,
         'limit', cap_limit(subject, c.figure, c.period));
-      if needs > c.amount or c.period = 'total' and c.used + needs > c.amount then
+      opens := case when c.period <> 'total' and c.used + needs > c.amount
+        then cap_opens(p.workspace_id, subject, p.at, c.figure, c.period, c.used + needs) end;
+      later := case when c.period <> 'total' and needs > c.amount and opens is null
+        then cap_opens(p.workspace_id, subject, p.at, c.figure, c.period, needs) end;
+      if needs > c.amount and opens is null and later is null or c.period = 'total' and c.used + needs > c.amount then
         return jsonb_build_object('refusal', refusal || '{"never": true}');
       end if;
       refusal := refusal || jsonb_build_object('retry_ms', case when c.used + needs <= c.amount then 1000
-        else ms_left_in_period(c.period, p.at, p.clock) end);
+        when later is not null
+          then greatest(ms_left_until(later, p.at, p.clock), ms_left_in_period(c.period, p.at, p.clock))
+        else least(ms_left_until(opens, p.at, p.clock),
+          case when needs <= c.amount then ms_left_in_period(c.period, p.at, p.clock) end) end);
       if is_idle then
         blocked := coalesce(blocked, refusal);
       elsif worst is null or (refusal ->> 'retry_ms')::numeric > (worst ->> 'retry_ms')::numeric then
