@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "../files/folder.ts";
 
@@ -91,12 +91,20 @@ export async function checkPrivateFile(variable: string, file: string): Promise<
     await makeFolder(dirname(file));
     await writeFile(probe, "", { mode: 0o600 });
     await rm(probe, { force: true });
+    if (await isFolder(file)) throw Object.assign(new Error(), { code: "EISDIR" });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
     throw new Error(
       `${variable}: ${file} cannot be written (${code}). Name a file in a folder that can be written to.`,
     );
   }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /** Replaces a file atomically, so that no reader sees a part of it. Only its owner can read it. */

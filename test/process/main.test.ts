@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -380,6 +380,7 @@ test("names an unusable setting and exits with code 1", async (t) => {
     [{ HOST: "192.0.2.1", DATABASE_URL: url }, /192\.0\.2\.1:0 .*does not have that address.* HOST/],
     [{ RPC_HOST: "nohost.invalid", DATABASE_URL: url }, /nohost\.invalid:0 .* RPC_HOST/],
     [{ CHORUS_SECRETS_FILE: join(file, "s"), DATABASE_URL: url }, /CHORUS_SECRETS_FILE: .* cannot be written/],
+    [{ CHORUS_SECRETS_FILE: dirname(file), DATABASE_URL: url }, /CHORUS_SECRETS_FILE: .* cannot be written \(EISDIR\)/],
     [{ BOOTSTRAP_API_KEY: "short", DATABASE_URL: url }, /BOOTSTRAP_API_KEY must have 16/],
     [{ DATA_DIR: join(file, "data") }, /DATA_DIR cannot be used: ENOTDIR/],
     [{ DATABASE_URL: wrong.href }, /password authentication failed.*DATABASE_URL/],
