@@ -4,7 +4,7 @@ import { startEmbedded } from "./embedded/embedded.ts";
 import { createHysteresis } from "./hysteresis.ts";
 import { checkSchema, migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
-import { checkServer, openPool, overloaded, type Pool } from "./pool.ts";
+import { addressOf, checkServer, openPool, overloaded, type Pool } from "./pool.ts";
 
 /** Timeouts of statements that a request waits for. A settlement that exceeds them waits in the journal. */
 const REQUEST_TIMEOUTS = { timeoutMs: 3_000, connectMs: 1_000 };
@@ -81,9 +81,10 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
     /**
      * Waits for the database for as long as it is unavailable, brings the schema up to date and runs `prepare`.
      * @param prepare what must be in the database before the first request; gets pools that accept statements already
-     * @throws Error naming DATABASE_URL when waiting cannot help; the reason of the signal
+     * @throws Error naming the variable of an address when waiting cannot help; the reason of the signal
      */
     async open<T>(prepare: (pools: Pools, repeat: Repeat) => Promise<T>): Promise<T> {
+      if (databaseListenUrl) addressOf(databaseListenUrl, "DATABASE_LISTEN_URL");
       const url = await urlOfDatabase();
       signal.throwIfAborted();
       const ofRequests = { ...REQUEST_TIMEOUTS, max, prepares, onAvailability: reachable.set };

@@ -62,8 +62,7 @@ const KEPT = 2;
  */
 export function openPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, idleMs = 10_000, timeoutMs = 10_000, connectMs = 3_000, onAvailability, prepares } = options;
-  const address = tlsOf(url);
-  checkAddress(address);
+  const address = addressOf(url);
   const pool = createConnections({ ...address, max, idleTimeoutMillis: idleMs, connectionTimeoutMillis: connectMs });
   const timeouts = { connectionTimeoutMillis: connectMs, query_timeout: connectMs };
   const availability = createAvailability(
@@ -237,16 +236,23 @@ export function forCallers(pool: Pool): Pool {
   };
 }
 
-function checkAddress(address: pg.ClientConfig): void {
+/**
+ * Reads the address of a server.
+ * @param variable names it in errors
+ * @throws Error naming the variable, and the parameter that cannot be used
+ */
+export function addressOf(url: string, variable = "DATABASE_URL"): ReturnType<typeof tlsOf> {
+  const address = tlsOf(url, variable);
   try {
     new pg.Client(address);
   } catch {
     // Without the cause, which can quote the password.
     throw new Error(
-      "DATABASE_URL must be an address such as postgres://user:password@host:5432/database. " +
+      `${variable} must be an address such as postgres://user:password@host:5432/database. ` +
         "Write the characters # / ? in a password as %23 %2F %3F.",
     );
   }
+  return address;
 }
 
 async function send<Row>(

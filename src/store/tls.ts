@@ -12,9 +12,13 @@ import type pg from "pg";
  * - `verify-full`, `ssl=true`: checks the host name too.
  *
  * `sslrootcert` is a file, or `system` (the default of `verify-full`) for the certificate authorities that Node trusts.
+ * @param variable names the address in errors
  * @throws Error naming the parameter that cannot be used
  */
-export function tlsOf(url: string): Pick<pg.PoolConfig, "connectionString" | "ssl" | "sslnegotiation"> {
+export function tlsOf(
+  url: string,
+  variable = "DATABASE_URL",
+): Pick<pg.PoolConfig, "connectionString" | "ssl" | "sslnegotiation"> {
   const at = url.indexOf("?");
   const parameters = new URLSearchParams(at < 0 ? "" : url.slice(at));
   const take = (name: string): string | undefined => {
@@ -23,7 +27,7 @@ export function tlsOf(url: string): Pick<pg.PoolConfig, "connectionString" | "ss
     return value;
   };
   // `pg` would derive its own TLS settings from any of these in the URL, and prefer them to ours.
-  const mode = modeOf(take("sslmode"), take("ssl"));
+  const mode = modeOf(take("sslmode"), take("ssl"), variable);
   const ca = take("sslrootcert");
   const cert = take("sslcert");
   const key = take("sslkey");
@@ -34,13 +38,11 @@ export function tlsOf(url: string): Pick<pg.PoolConfig, "connectionString" | "ss
   if (mode === "plain") return { connectionString, ssl: false };
 
   const ssl: ConnectionOptions = {};
-  if (ca && ca !== "system") ssl.ca = readPem("sslrootcert", ca);
-  if (cert) ssl.cert = readPem("sslcert", cert);
-  if (key) ssl.key = readPem("sslkey", key);
+  if (ca && ca !== "system") ssl.ca = readPem("sslrootcert", ca, variable);
+  if (cert) ssl.cert = readPem("sslcert", cert, variable);
+  if (key) ssl.key = readPem("sslkey", key, variable);
   if (mode === "verify-ca" && !ssl.ca) {
-    throw new Error(
-      "DATABASE_URL has sslmode=verify-ca, which needs the file sslrootcert. Add it, or use verify-full.",
-    );
+    throw new Error(`${variable} has sslmode=verify-ca, which needs the file sslrootcert. Add it, or use verify-full.`);
   }
   if (mode !== "verify-full" && ca !== "system") {
     if (ca) ssl.checkServerIdentity = () => undefined;
@@ -52,6 +54,7 @@ export function tlsOf(url: string): Pick<pg.PoolConfig, "connectionString" | "ss
 function modeOf(
   sslmode: string | undefined,
   ssl: string | undefined,
+  variable: string,
 ): "plain" | "require" | "verify-ca" | "verify-full" {
   switch (sslmode ?? (ssl === "true" || ssl === "1" ? "verify-full" : (ssl ?? "disable"))) {
     case "disable":
@@ -69,16 +72,16 @@ function modeOf(
       return "verify-full";
     default:
       throw new Error(
-        `DATABASE_URL has ${sslmode ? `sslmode=${sslmode}` : `ssl=${ssl}`}. ` +
+        `${variable} has ${sslmode ? `sslmode=${sslmode}` : `ssl=${ssl}`}. ` +
           "Use sslmode=disable, require, verify-ca or verify-full.",
       );
   }
 }
 
-function readPem(name: string, path: string): string {
+function readPem(name: string, path: string, variable: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new Error(`DATABASE_URL names ${name}=${path}, which cannot be read. Correct the path.`, { cause: error });
+    throw new Error(`${variable} names ${name}=${path}, which cannot be read. Correct the path.`, { cause: error });
   }
 }
