@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { ABILITIES, type Accuracies } from "../contract/terms.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
 
@@ -25,12 +25,13 @@ export function accuraciesOf(value: unknown, where: string): number | Accuracies
 /**
  * Reads the accuracies that `chorus calibrate` has measured, by name of the model.
  * @returns an empty map for a file that does not exist yet
- * @throws ConfigError for a file that is not of this form
+ * @throws ConfigError for a file that cannot be read or is not of this form
  */
 export function readMeasured(path: string, catalogue: string): Map<string, Accuracies> {
   const where = `${path}, which ${catalogue} names as "accuracies",`;
-  if (!existsSync(path)) return new Map();
-  const { models } = object(parse(readFileSync(path, "utf8"), where), where);
+  const text = textOf(path, where);
+  if (text === undefined) return new Map();
+  const { models } = object(parse(text, where), where);
   const rows = Object.entries(object(models, `${where} models`));
   return new Map(
     rows.map(([name, abilities]) => {
@@ -42,6 +43,17 @@ export function readMeasured(path: string, catalogue: string): Map<string, Accur
       return [name, typeof read === "number" ? {} : read];
     }),
   );
+}
+
+/** @returns undefined for a file that does not exist */
+function textOf(path: string, where: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT") return undefined;
+    throw new ConfigError(`${where} cannot be read (${code}). Correct "accuracies", or the rights of the file.`);
+  }
 }
 
 function share(value: unknown, where: string): number {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "vitest";
@@ -38,4 +38,13 @@ test("adds measured accuracies where a model states none", () => {
   assert.deepEqual(read({ maths: 0.5 }, measured), [{ maths: 0.5, code: 0.8 }, { maths: 0.7 }]);
   assert.deepEqual(read(0.4, measured), [0.4, { maths: 0.7 }]);
   assert.throws(() => read(undefined, { models: { a: { maths: {} } } }), /measured\.json.*a\.maths must be a number/);
+});
+
+test("takes a file with measured accuracies that does not exist yet, and refuses one that cannot be read", () => {
+  assert.deepEqual(read(undefined), [undefined, undefined]);
+  mkdirSync(join(folder, "measured.json"));
+  assert.throws(() => read(undefined), {
+    name: "ConfigError",
+    message: /measured\.json, which .*models\.json.* names as "accuracies", cannot be read \(EISDIR\)/,
+  });
 });
