@@ -5,7 +5,7 @@ import type { ModelEntry, Vendor } from "../models/port/entry.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
 import { ConfigError, checkMembers, type Env, object, parse, textMember } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
-import { headerKey } from "./values.ts";
+import { checkAddress, headerKey } from "./values.ts";
 
 /** The catalogue file that is used if it exists and CHORUS_MODELS is not set. */
 export const DEFAULT_CATALOGUE = "chorus.models.json";
@@ -213,8 +213,6 @@ function flag(item: Record<string, unknown>, key: string, fallback: boolean, whe
 
 function baseUrl(text: string | undefined, where: string): { baseUrl?: string } {
   if (!text) return {};
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-    throw new ConfigError(`${where} must be an address such as https://host/v1, but is "${text}". Correct it.`);
-  }
+  checkAddress(text, where, "https://host/v1");
   return { baseUrl: text.replace(/\/+$/, "") };
 }

@@ -1,5 +1,5 @@
 import { ConfigError, checkMembers, type Env, textMember } from "./config-error.ts";
-import { headerKey } from "./values.ts";
+import { checkAddress, headerKey } from "./values.ts";
 
 export const SEARCH_BACKENDS = ["searxng", "brave", "tavily"] as const;
 export type SearchBackend = (typeof SEARCH_BACKENDS)[number];
@@ -60,7 +60,8 @@ function entry(given: Record<string, unknown>, env: Env, where: string): SearchC
 
   const own = textMember(given, "base_url", where);
   const url = own ?? (env[variables.base] || undefined);
-  if (url !== undefined) checkUrl(url, own === undefined ? variables.base : `${where}.base_url`);
+  const place = own === undefined ? variables.base : `${where}.base_url`;
+  if (url !== undefined) checkAddress(url, place, "https://host/path");
   else if (backend === "searxng") {
     throw new ConfigError(
       `${where} needs the address of your SearXNG. Set "base_url" or the variable ${variables.base}.`,
@@ -84,16 +85,6 @@ function entry(given: Record<string, unknown>, env: Env, where: string): SearchC
     results: integer(given, "results", DEFAULT_RESULTS, 1, MAX_RESULTS, where),
     timeoutMs: integer(given, "timeout_ms", DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS, where),
   };
-}
-
-/** The message does not quote the address, which may contain a password. */
-function checkUrl(text: string, where: string): void {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
-    throw new ConfigError(
-      `${where} must be an address such as https://host/path, without a user name, password or query. Correct it.`,
-    );
-  }
 }
 
 function integer(

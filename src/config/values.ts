@@ -57,6 +57,19 @@ export function headerKey(env: Env, name: string): string | undefined {
   return key || undefined;
 }
 
+/**
+ * Checks an address to which paths are added, and whose further parts would not be sent.
+ * @throws ConfigError naming `where`; it never quotes the address, which may contain a password
+ */
+export function checkAddress(text: string, where: string, example: string): void {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new ConfigError(
+      `${where} must be an address such as ${example}, without a user name, password or query. Correct it.`,
+    );
+  }
+}
+
 /** Reads one of several words, of which the first is the default. */
 export function oneOf<W extends string>(env: Env, name: string, words: readonly [W, ...W[]]): W {
   const given = env[name] || words[0];

@@ -125,6 +125,7 @@ test("refuses an invalid value and names its variable and the expected values", 
   }
   for (const value of [-1, "1e999", null]) refused({ CHORUS_RATES: `{"input":${value}}` }, "CHORUS_RATES", '"input"');
   refused({ OPENAI_API_KEY: "a", OPENAI_BASE_URL: "localhost" }, "OPENAI_BASE_URL");
+  refused({ OPENAI_API_KEY: "a", OPENAI_BASE_URL: "https://host/v1?version=1" }, "OPENAI_BASE_URL", "or query");
 });
 
 test("requires the thresholds of the levels to increase", () => {
@@ -285,6 +286,8 @@ test("refuses an invalid catalogue and says where and why", () => {
     [{ models: [{ ...good, model: 1 }] }, "models[0].model"],
     [{ models: [{ ...good, base_url: undefined }] }, '"base_url"'],
     [{ models: [{ ...good, base_url: "ftp://x" }] }, "models[0].base_url"],
+    [{ models: [{ ...good, base_url: "http://user:word@x/v1" }] }, "models[0].base_url", "without a user name"],
+    [{ models: [{ ...good, base_url: "http://x/v1?api-version=1" }] }, "models[0].base_url", "or query"],
     [{ models: [{ ...good, baseUrl: "http://x" }] }, '"baseUrl"'],
     [{ models: [{ ...good, api_key_env: "NOPE" }] }, "NOPE"],
     [{ models: [{ ...good, vendor: "openai" }] }, "OPENAI_API_KEY"],
