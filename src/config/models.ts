@@ -47,6 +47,9 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+const CATALOGUE_MEMBERS: ReadonlySet<string> = new Set(["models", "search", "accuracies"]);
+const PRICE_MEMBERS: ReadonlySet<string> = new Set(["input", "output", "cached"]);
+
 /** The models of the catalogue, and the web search if one is configured. */
 export interface Sources {
   /** Path of the catalogue file; undefined for the built-in catalogue. */
@@ -92,7 +95,9 @@ function catalogue(env: Env, path: string, files: Set<string>): Sources {
   } catch {
     throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS or unset it.`);
   }
-  const { models: list, search, accuracies } = object(parse(text, where), where);
+  const given = object(parse(text, where), where);
+  checkMembers(given, CATALOGUE_MEMBERS, where);
+  const { models: list, search, accuracies } = given;
   if (!Array.isArray(list) || list.length === 0)
     throw new ConfigError(`${where} must have a list "models" with at least one model. Add it.`);
   const entries = list.map((item, i) =>
@@ -186,6 +191,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
 
 function prices(value: unknown, where: string): { input: number; output: number; cached: number } {
   const given = object(value, where);
+  checkMembers(given, PRICE_MEMBERS, where);
   const read = (key: string, fallback?: number): number => {
     const price = given[key] ?? fallback;
     if (typeof price !== "number" || !(price >= 0))

@@ -293,6 +293,8 @@ test("refuses an invalid catalogue and says where and why", () => {
     [{ models: [{ ...good, vendor: "openai" }] }, "OPENAI_API_KEY"],
     [{ models: [{ ...good, price: { input: -1, output: 1 } }] }, "models[0].price.input"],
     [{ models: [{ ...good, price: { input: 1 } }] }, "models[0].price.output"],
+    [{ models: [{ ...good, price: { input: 1, output: 1, cache: 0.1 } }] }, "models[0].price", '"cache"', "cached"],
+    [{ models: [good], Search: { backend: "brave" } }, '"Search"', "accuracies"],
     [{ models: [{ ...good, context_tokens: 0.5 }] }, "context_tokens"],
     [{ models: [{ ...good, max_output_tokens: 0 }] }, "models[0].max_output_tokens", "whole number above 0"],
     [{ models: [{ ...good, max_concurrency: 0 }] }, "models[0].max_concurrency", "whole number above 0"],
