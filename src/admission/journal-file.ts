@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, open, readFile, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { type FileHandle, open, readFile, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { syncFolder } from "../files/folder.ts";
 
@@ -105,6 +105,22 @@ export async function readEntries<Row extends object>(
     start = end + 1;
   }
   return { entries, damaged };
+}
+
+/**
+ * Replaces a file by one with these entries only, and removes it if there are none.
+ * @throws Error of the file system; then the file is as it was
+ */
+export async function keepEntries(path: string, entries: readonly Entry[]): Promise<void> {
+  if (entries.length === 0) return unlink(path);
+  const temporary = `${path}.new`;
+  try {
+    await writeFile(temporary, entries.map(lineOf), { mode: 0o600, flush: true });
+    await rename(temporary, path);
+    await syncFolder(dirname(path));
+  } finally {
+    await rm(temporary, { force: true });
+  }
 }
 
 /** A line: the CRC-32 of the JSON text as eight hexadecimal digits, a space, the JSON text. */

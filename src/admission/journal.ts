@@ -4,7 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../files/folder.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
-import { createWriter, type DamagedLine, type Entry, EXTENSION, newPath, readEntries } from "./journal-file.ts";
+import {
+  createWriter,
+  type DamagedLine,
+  type Entry,
+  EXTENSION,
+  keepEntries,
+  newPath,
+  readEntries,
+} from "./journal-file.ts";
 
 export type Journal<Row extends object> = Awaited<ReturnType<typeof openJournal<Row>>>;
 
@@ -99,6 +107,8 @@ async function takeOver<Row extends object>(
       await rename(file, path);
       const { entries, damaged } = await readEntries(path, isRow);
       if (damaged.length > 0) await keepDamaged(folder, file, damaged, log);
+      // The next start would set the damaged lines aside again, and an operator would correct the credit twice.
+      if (damaged.length > 0 || entries.length === 0) await keepEntries(path, entries).catch(() => undefined);
       taken.push({ path, entries });
     } catch (error) {
       await rename(path, file).catch(() => undefined);

@@ -63,6 +63,22 @@ test("sets damaged lines of every kind aside and takes the others", async (t) =>
   await next.close();
 });
 
+test("sets a damaged line aside once, however often a service starts before its entries are settled", async (t) => {
+  for (const intact of [[], [2]]) {
+    const folder = await makeFolder(t);
+    const { path, lines } = await leftFile(folder, 1, ...intact);
+    await writeFile(path, `${lines.join("\n").replace('"n":1', '"n":9')}\n{"cut off`);
+    for (let start = 0; start < 3; start++) {
+      const journal = await openJournal(folder, QUIET, isNumbered);
+      assert.deepEqual(journal.pending(), intact.map(entry));
+      assert.equal(journal.setAside.damaged, 1);
+      await journal.close();
+    }
+    assert.equal((await readdir(folder)).length, 1 + intact.length);
+    for (const name of await readdir(folder)) assert.equal((await stat(join(folder, name))).mode & 0o777, 0o600);
+  }
+});
+
 test("a line whose row has the wrong shape is set aside", async (t) => {
   const folder = await makeFolder(t);
   const journal = await openJournal(folder, QUIET);
