@@ -25,7 +25,7 @@ const MAX_LINES = 20;
  * is gone and writes a new one. An entry is then in two files and is settled twice, which changes nothing. A file is
  * created with the first entry and removed when no entry waits any more, so that nothing is written while the database
  * is available. Damaged lines go to the file `damaged`, uncharged, and a file that cannot be read stays: neither stops
- * the start.
+ * the start. Nor does a folder that cannot be made: entries are then refused.
  * @param isRow checks the shape of a row that another process has written; default: any object
  */
 export async function openJournal<Row extends object>(
@@ -33,8 +33,11 @@ export async function openJournal<Row extends object>(
   log: Log,
   isRow: (row: object) => row is Row = (row): row is Row => true,
 ) {
-  await makeFolder(folder);
-  const left = await takeOver<Row>(folder, log, isRow);
+  const exists = await makeFolder(folder).then(
+    () => true,
+    () => false,
+  );
+  const left = exists ? await takeOver<Row>(folder, log, isRow) : [];
   const setAside = { damaged: await linesIn(join(folder, "damaged")), refused: await linesIn(join(folder, "refused")) };
   if (setAside.damaged + setAside.refused > 0)
     log.warn({ folder, ...setAside }, "settlements were set aside in the files damaged and refused, uncharged");
@@ -138,7 +141,8 @@ async function linesIn(path: string): Promise<number> {
 
 /**
  * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new
- * temporary folder if this process may not write there.
+ * temporary folder if this process may not write there. If it may write nowhere, as in a container without a volume,
+ * the folder cannot be written to.
  */
 export async function journalFolder(dataDir: string, log: Log): Promise<string> {
   const folder = join(dataDir, "journal");
@@ -149,11 +153,13 @@ export async function journalFolder(dataDir: string, log: Log): Promise<string> 
     await unlink(probe);
     return folder;
   } catch (error) {
-    const temporary = await mkdtemp(join(tmpdir(), "chorus-journal-"));
-    log.warn(
-      { folder, temporary, cause: errorFacts(error) },
-      "could not write to DATA_DIR; while the database is unavailable, settlements wait in a temporary folder",
-    );
-    return temporary;
+    const temporary = await mkdtemp(join(tmpdir(), "chorus-journal-")).catch(() => undefined);
+    const facts = { folder, ...(temporary === undefined ? {} : { temporary }), cause: errorFacts(error) };
+    const message =
+      temporary === undefined
+        ? "could not write to DATA_DIR or a temporary folder; while the database is unavailable, answers fail"
+        : "could not write to DATA_DIR; while the database is unavailable, settlements wait in a temporary folder";
+    log.warn(facts, message);
+    return temporary ?? folder;
   }
 }

@@ -409,6 +409,15 @@ test("starts without a writable data folder when a database is configured", asyn
   assert.match(service.output(), /could not write to DATA_DIR/);
 });
 
+test("starts without any writable folder when a database is configured", async (t) => {
+  const file = join(await dataFolder(), "file");
+  await writeFile(file, "");
+  const service = await startOwnService(t, { env: { DATA_DIR: join(file, "data"), TMPDIR: join(file, "tmp") } });
+  assert.equal((await service.post("/v1/generate", { prompt: "What is 2 + 2?" })).status, 200);
+  assert.equal(await service.stop(), 0);
+  assert.match(service.output(), /could not write to DATA_DIR or a temporary folder; .* answers fail/);
+});
+
 test("a rejected promise that nothing awaits is logged and counted, and requests go on", async (t) => {
   const service = await startOwnService(t, { env: faultEnv("rejection") });
   service.process.kill("SIGUSR2");
