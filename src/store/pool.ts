@@ -160,12 +160,15 @@ async function probe(config: pg.ClientConfig): Promise<void> {
 const MIN_VERSION = 150_000;
 
 /**
- * Opens a connection and checks the version of the server.
- * @throws Error naming DATABASE_URL when the server refuses the connection or is too old; an error of `isUnavailable`
+ * Opens a connection and checks the version of the server and the form of its dates.
+ * @throws Error that says what to do when the server refuses the connection, is too old or formats dates otherwise; an
+ *   error of `isUnavailable`
  */
 export async function checkServer(pool: Pool): Promise<void> {
   const [row] = await pool
-    .query<{ version: number }>("select current_setting('server_version_num')::int as version")
+    .query<{ version: number; datestyle: string }>(
+      "select current_setting('server_version_num')::int as version, current_setting('datestyle') as datestyle",
+    )
     .catch((error: Error) => {
       if (isUnavailable(error)) throw error;
       throw new Error(refusal(error), { cause: error });
@@ -173,6 +176,13 @@ export async function checkServer(pool: Pool): Promise<void> {
   if (row && row.version < MIN_VERSION) {
     const version = Math.floor(row.version / 10_000);
     throw new Error(`DATABASE_URL names a Postgres ${version}. Chorus needs Postgres 15 or newer.`);
+  }
+  // The driver reads no other form of dates. A setting of each connection would not get through a pooler.
+  if (row && !row.datestyle.startsWith("ISO")) {
+    throw new Error(
+      `The database has datestyle "${row.datestyle}", whose dates Chorus cannot read. ` +
+        "Set it for the role, and start again: alter role ... set datestyle = 'ISO'",
+    );
   }
 }
 

@@ -386,6 +386,7 @@ test("names an unusable setting and exits with code 1", async (t) => {
     [{ DATABASE_URL: wrong.href }, /password authentication failed.*DATABASE_URL/],
     [{ DATABASE_URL: missing.href }, /database "no_such_database" does not exist.*DATABASE_URL/],
     [{ DATABASE_URL: `${url}?sslmode=require` }, /does not support SSL.*DATABASE_URL/],
+    [{ DATABASE_URL: `${url}?options=-c%20datestyle%3DGerman` }, /The database has datestyle "German, .*'ISO'/],
     [{ DATABASE_URL: url, DATABASE_LISTEN_URL: "postgres://u:a#b@host/d" }, /DATABASE_LISTEN_URL must be an address/],
     [{ DATABASE_URL: url, DATABASE_LISTEN_URL: `${url}?sslmode=on` }, /DATABASE_LISTEN_URL has sslmode=on/],
   ];
