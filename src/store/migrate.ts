@@ -204,7 +204,7 @@ async function replaceFunction(query: Query, name: string, sql: string): Promise
 async function signaturesOf(query: Query, name: string): Promise<string[]> {
   const rows = await query<{ signature: string }>(
     `select oid::regprocedure::text as signature from pg_proc
-     where proname = $1 and pronamespace = current_schema()::regnamespace`,
+     where proname = $1 and pronamespace = quote_ident(current_schema())::regnamespace`,
     [name],
   );
   return rows.map(({ signature }) => signature);

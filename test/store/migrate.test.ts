@@ -243,6 +243,16 @@ test("applies changed functions once when several replicas start at the same tim
   assert.deepEqual(await pool.query("select from pg_proc where proname = 'two'"), []);
 });
 
+test("takes the schema of the search path, whatever its name is", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  await pool.query('create schema "Chorus-prod"');
+  const own = openPool(`${url}?options=-c%20search_path%3D%22Chorus-prod%22`, { max: 2 });
+  t.onTestFinished(() => own.end());
+  await migrate(own, await copyMigrations(t, { "functions/one.sql": one("1") }));
+  await migrate(own, await copyMigrations(t, { "functions/one.sql": one("5") }));
+  assert.deepEqual(await own.query('select "Chorus-prod".one() as result'), [{ result: 5 }]);
+});
+
 test("names each function after its file, and its body matches the tables", async (t) => {
   const { pool } = await testDatabase(t);
   const files = readdirSync(join(STORE, "functions"));
