@@ -38,6 +38,10 @@ export async function announce(
       log.info({ cause: errorFacts(error) }, "could not write the profile local"),
     );
   }
+  // Without a listener, the error would end the service.
+  host.stdout.once("error", (error) =>
+    log.error({ cause: errorFacts(error) }, "could not write to standard output; new secrets were not shown"),
+  );
   const names = models.map(({ name }) => name);
   host.stdout.write(greeting({ ...facts, dataDir, secretsFile, catalogue, models: names }));
 }

@@ -36,7 +36,7 @@ async function start(output: string, env: Record<string, string>): Promise<strin
     env,
     ppid: process.ppid,
     pid: process.pid,
-    stdout: { write },
+    stdout: { write, once: () => undefined },
     stderr: { fd, write },
     exit: (code: number) => exit.resolve(code),
   });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -417,6 +418,29 @@ test("starts without any writable folder when a database is configured", async (
   assert.equal((await service.post("/v1/generate", { prompt: "What is 2 + 2?" })).status, 200);
   assert.equal(await service.stop(), 0);
   assert.match(service.output(), /could not write to DATA_DIR or a temporary folder; .* answers fail/);
+});
+
+test.skipIf(!existsSync("/dev/full"))("starts where standard output is a file on a full disk", async (t) => {
+  const { url } = await testDatabase(t);
+  const folder = await dataFolder();
+  const full = await open("/dev/full", "w");
+  const child = spawn(process.execPath, [await programOf()], {
+    cwd: folder,
+    env: { ...CHILD_ENV, DATABASE_URL: url, DATA_DIR: folder, PORT: "0", RPC_PORT: "0" },
+    stdio: ["ignore", full.fd, "pipe"],
+  });
+  t.onTestFinished(() => void child.kill("SIGKILL"));
+  await full.close();
+  const exit = once(child, "exit");
+  let log = "";
+  child.stderr?.on("data", (chunk) => {
+    log += chunk;
+  });
+  await until(() => child.exitCode !== null || log.includes("could not write to standard output"));
+  assert.equal(child.exitCode, null, log);
+  assert.equal((await fetch(`${(await readFile(join(folder, "rest_url"), "utf8")).trim()}/readyz`)).status, 200);
+  child.kill("SIGTERM");
+  assert.deepEqual(await exit, [0, null]);
 });
 
 test("a rejected promise that nothing awaits is logged and counted, and requests go on", async (t) => {
