@@ -11,6 +11,8 @@ import { openScene } from "./scene/scene.ts";
 
 const test = base.extend("browser", { scope: "file" }, fixture(connect));
 
+const LIST = "chorus.admin.v1.ActivityService/ListGenerations";
+
 /** A list to which each call adds a newer request. */
 function growing(): Answers {
   let shown = 2;
@@ -18,7 +20,7 @@ function growing(): Answers {
     const page = create(ListGenerationsResponseSchema, { generations: generations.slice(-shown++) });
     return { unary: Object(toJson(ListGenerationsResponseSchema, page)) };
   };
-  return new Map([...USED, ["chorus.admin.v1.ActivityService/ListGenerations", answer]]);
+  return new Map([...USED, [LIST, answer]]);
 }
 
 describe.skipIf(skipReason !== undefined)("activity", () => {
@@ -36,12 +38,32 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await page.context().close();
   });
 
-  test("tries a refresh that failed again, without a request twice", async ({ browser }) => {
-    const method = "chorus.admin.v1.ActivityService/ListGenerations";
+  test("stops live also while a refresh is under way", async ({ browser }) => {
     let calls = 0;
     const answers: Answers = new Map([
       ...USED,
-      [method, (request) => (++calls === 2 ? { failure } : USED.get(method)?.(request))],
+      [
+        LIST,
+        (request) => {
+          calls++;
+          return USED.get(LIST)?.(request);
+        },
+      ],
+    ]);
+    const page = await openScene(browser, "/console/activity", answers);
+    await page.getByRole("region", { name: "Requests" }).locator("tbody tr").first().waitFor();
+    await page.getByRole("button", { name: "Live" }).dblclick();
+    await page.getByRole("button", { name: "Live", exact: true }).waitFor();
+    await page.waitForTimeout(2500);
+    assert.equal(calls, 2, "the first page, and the refresh of the first click");
+    await page.context().close();
+  });
+
+  test("tries a refresh that failed again, without a request twice", async ({ browser }) => {
+    let calls = 0;
+    const answers: Answers = new Map([
+      ...USED,
+      [LIST, (request) => (++calls === 2 ? { failure } : USED.get(LIST)?.(request))],
     ]);
     const page = await openScene(browser, "/console/activity", answers);
     const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");

@@ -124,12 +124,16 @@ function useTail(isLive: boolean, add: () => Promise<void>): void {
   latest.current = add;
   useEffect(() => {
     if (!isLive) return undefined;
-    let timer: ReturnType<typeof setTimeout>;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
     const tick = async () => {
       if (isWatched()) await latest.current();
-      timer = setTimeout(tick, LIVE_MS);
+      if (!isOver) timer = setTimeout(tick, LIVE_MS);
     };
     void tick();
-    return () => clearTimeout(timer);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
   }, [isLive]);
 }
