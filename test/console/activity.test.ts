@@ -190,4 +190,27 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     assert.doesNotMatch(page.url(), /request=/);
     await page.context().close();
   });
+
+  test("opens the request of a link that the list has not loaded, or says that there is none", async ({ browser }) => {
+    const method = "chorus.admin.v1.ActivityService/GetRun";
+    const { id = "", requestId } = generations[8] ?? {};
+    const first = create(ListGenerationsResponseSchema, {
+      generations: generations.slice(0, 2),
+      nextPageToken: "more",
+    });
+    const answers: Answers = new Map([
+      ...USED,
+      [LIST, () => ({ unary: Object(toJson(ListGenerationsResponseSchema, first)) })],
+      [method, (request) => (request.id === id ? USED.get(method)?.(request) : { failure })],
+    ]);
+    const page = await openScene(browser, `/console/activity?request=${id}`, answers);
+    const drawer = page.getByRole("dialog", { name: "Request" });
+    await drawer.getByText(String(requestId)).waitFor();
+    await drawer.getByRole("button", { name: "Close" }).click();
+    await drawer.waitFor({ state: "detached" });
+    assert.doesNotMatch(page.url(), /request=/);
+    await page.goto(page.url().replace(/activity.*/, "activity?request=gen_0"));
+    await drawer.getByRole("alert").waitFor();
+    await page.context().close();
+  });
 });

@@ -3,19 +3,47 @@ import { AnswerShapeSchema, type Generation, Outcome } from "../../../gen/chorus
 import { EffortSchema } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { amount, count, duration, timeText, words } from "../format.ts";
+import { useLoad } from "../load.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Detail } from "../parts/details.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Link } from "../parts/link.tsx";
+import { Pending } from "../parts/pending.tsx";
 import { pathOf } from "../route.ts";
+import { activity } from "../rpc.ts";
 import { End } from "./generation-table.tsx";
 
+interface Props {
+  id: string;
+  /** The request, if the page has it. A link can lead to one that is further back. */
+  listed: Generation | undefined;
+  close: () => void;
+}
+
+/** A request in a drawer. */
+export function GenerationDrawer({ id, listed, close }: Props) {
+  return (
+    <Dialog title="Request" kind="drawer" close={close}>
+      {listed ? <Facts of={listed} close={close} /> : <Unlisted id={id} close={close} />}
+    </Dialog>
+  );
+}
+
+function Unlisted({ id, close }: Omit<Props, "listed">) {
+  const run = useLoad((signal) => activity.getRun({ id }, { signal }), id);
+  return (
+    <Pending of={run} what="the request">
+      {({ generation }) => generation && <Facts of={generation} close={close} />}
+    </Pending>
+  );
+}
+
 /** Everything that is known of a request. */
-export function GenerationDrawer({ generation: row, close }: { generation: Generation; close: () => void }) {
+function Facts({ of: row, close }: { of: Generation; close: () => void }) {
   const wasCharged = Number(row.credits) > 0;
   const isFree = row.outcome === Outcome.FAILED && !wasCharged;
   return (
-    <Dialog title="Request" kind="drawer" close={close}>
+    <>
       <dl class="details">
         <Detail name="Outcome">
           <End row={row} /> {isFree && <span class="soft">not charged</span>}
@@ -63,7 +91,7 @@ export function GenerationDrawer({ generation: row, close }: { generation: Gener
         </Link>
         <Copy text={linkTo(row)} label="Copy the link" />
       </div>
-    </Dialog>
+    </>
   );
 }
 

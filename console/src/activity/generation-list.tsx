@@ -36,7 +36,7 @@ export function GenerationList({ filter, opened, onFound }: Props) {
   const [isLive, setIsLive] = useState(false);
   useTail(isLive, add);
   const isEmpty = found?.generations.length === 0;
-  const open = found?.generations.find(({ id }) => id === opened);
+  const listed = found?.generations.find(({ id }) => id === opened);
   return (
     <div class="pending" aria-busy={busy && !isLive}>
       <div class="toolbar">
@@ -74,7 +74,9 @@ export function GenerationList({ filter, opened, onFound }: Props) {
           </div>
         )}
       </Card>
-      {open && <GenerationDrawer generation={open} close={() => narrow({ request: undefined })} />}
+      {found && opened !== "" && (
+        <GenerationDrawer id={opened} listed={listed} close={() => narrow({ request: undefined })} />
+      )}
     </div>
   );
 }
