@@ -3,6 +3,7 @@ import { create, toJson } from "@bufbuild/protobuf";
 import { test as base, describe } from "vitest";
 import { ListGenerationsResponseSchema } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { fixture } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 import { connect, skipReason } from "./chromium.ts";
 import { failure } from "./scene/answer.ts";
 import { type Answers, USED } from "./scene/answers.ts";
@@ -35,6 +36,40 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     const times = await rows.locator("time").evaluateAll((all) => all.map((each) => each.getAttribute("datetime")));
     assert.deepEqual(times, [...times].sort().reverse());
     await page.getByRole("button", { name: "Stop live" }).click();
+    await page.context().close();
+  });
+
+  test("goes on from the new page, without a gap, when the live list has become too long", async ({ browser }) => {
+    // Requests 0 to 1099, the oldest first, in pages of 100. The token of a page is the number of its first request.
+    let shown = 1000;
+    const [row] = generations;
+    const answer = ({ pageToken = "" }) => {
+      const end = pageToken === "" ? shown : Number(pageToken);
+      const numbers = Array.from({ length: 100 }, (_, i) => end - 1 - i);
+      const page = { generations: numbers.map((i) => ({ ...row, id: `gen_${i}`, user: `u-${i}` })) };
+      return { ...page, nextPageToken: end > 100 ? `${end - 100}` : "" };
+    };
+    const list = (request: object) => create(ListGenerationsResponseSchema, answer(request));
+    const answers: Answers = new Map([
+      ...USED,
+      [LIST, (request) => ({ unary: Object(toJson(ListGenerationsResponseSchema, list(request))) })],
+    ]);
+    const page = await openScene(browser, "/console/activity", answers);
+    const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");
+    const count = async (expected: number) => until(async () => (await rows.count()) === expected);
+    for (let pages = 1; pages <= 9; pages++) {
+      await count(pages * 100);
+      await page.getByRole("button", { name: "Show more" }).click();
+    }
+    await count(1000);
+    shown = 1050;
+    await page.getByRole("button", { name: "Live" }).click();
+    await count(100);
+    await page.getByRole("button", { name: "Stop live" }).click();
+    await page.getByRole("button", { name: "Show more" }).click();
+    await count(200);
+    await rows.last().getByRole("button").first().click();
+    await page.getByRole("dialog", { name: "Request" }).getByText("u-850", { exact: true }).waitFor();
     await page.context().close();
   });
 

@@ -18,7 +18,7 @@ import { RunningList } from "./running-list.tsx";
 const NOTHING: Found = { generations: [], next: "", searchedTo: undefined };
 const PAGE = 100;
 
-/** Interval at which new requests are added, and the most that stay in the list meanwhile. */
+/** Interval at which new requests are added, and the most that are in the list then. */
 const LIVE_MS = 2000;
 const MOST_LIVE = 1000;
 
@@ -114,10 +114,11 @@ function useGenerations(filter: Filter, onFound: (found: Found) => void) {
 function withNewer(newest: Found, before: Found = NOTHING): Found {
   const known = new Set(before.generations.map(({ id }) => id));
   const fresh: Generation[] = newest.generations.filter(({ id }) => !known.has(id));
-  // More have ended than a page holds: the list continues from the new page.
-  if (fresh.length === newest.generations.length && newest.next) return newest;
-  const kept = [...fresh, ...before.generations].slice(0, MOST_LIVE);
-  return { ...before, generations: kept };
+  const generations = [...fresh, ...before.generations];
+  // More have ended than a page holds, or the list would lose its end, from which it goes on with "Show more": it
+  // continues from the new page.
+  const isNew = fresh.length === newest.generations.length || generations.length > MOST_LIVE;
+  return isNew && newest.next ? newest : { ...before, generations };
 }
 
 /** Calls `add` again and again while the page is visible and in use. */
