@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
+import { until } from "../helpers/until.ts";
 import { connect, skipReason } from "./chromium.ts";
-import { FAILING, USED } from "./scene/answers.ts";
+import { type Answers, FAILING, USED } from "./scene/answers.ts";
+import { HOUR, NOW } from "./scene/clock.ts";
 import { openScene } from "./scene/scene.ts";
 
 const test = base.extend("browser", { scope: "file" }, fixture(connect));
@@ -24,6 +26,35 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
     const ofKey = await openScene(browser, "/console?key=key_1", USED);
     await ofKey.getByText("for new requests", { exact: true }).waitFor();
     await ofKey.context().close();
+    await page.context().close();
+  });
+
+  test("moves a period that ends now on while the page is open, and the one before it", async ({ browser }) => {
+    const method = "chorus.admin.v1.UsageService/GetUsage";
+    const asked = new Set<string>();
+    const answers: Answers = new Map([
+      ...USED,
+      [
+        method,
+        (request) => {
+          asked.add(`${request.from} to ${request.to ?? "now"}`);
+          return USED.get(method)?.(request);
+        },
+      ],
+    ]);
+    const page = await openScene(browser, "/console?period=24h", answers);
+    await until(() => asked.size === 2);
+    const periods = (hour: string) => [
+      `2026-03-12T${hour}:25:07Z to 2026-03-13T${hour}:26:00Z`,
+      `2026-03-13T${hour}:26:00Z to now`,
+    ];
+    assert.deepEqual([...asked].sort(), periods("09"));
+    asked.clear();
+    await page.clock.setFixedTime(NOW + 3 * HOUR);
+    await page.keyboard.press("Shift");
+    await page.clock.fastForward(300_000);
+    await until(() => asked.size === 2);
+    assert.deepEqual([...asked].sort(), periods("12"));
     await page.context().close();
   });
 

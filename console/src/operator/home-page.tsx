@@ -15,7 +15,15 @@ import { Refresh } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
-import { boundsOf, intervalOf, type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
+import {
+  boundsOf,
+  intervalOf,
+  type Period,
+  PeriodPicker,
+  PREVIOUS_MS,
+  periodOf,
+  previousOf,
+} from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { Change, Stat } from "../parts/stat.tsx";
 import { useRoute } from "../route.ts";
@@ -31,7 +39,7 @@ const EVERY_MS = 15_000;
 export function HomePage() {
   const period = periodOf(useRoute().query);
   const now = useUsage(period, EVERY_MS);
-  const before = useUsage(previousOf(period), 0);
+  const before = useUsage(previousOf(period), PREVIOUS_MS);
   const { interval, ms } = intervalOf(period);
   return (
     <>

@@ -7,7 +7,7 @@ import { Refresh } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
-import { type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
+import { type Period, PeriodPicker, PREVIOUS_MS, periodOf, previousOf } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { addressOf, workspaceIn } from "./pages.ts";
@@ -53,7 +53,7 @@ export function WorkspacePage() {
 
 function WorkspaceUsage({ workspace, period }: { workspace: string; period: Period }) {
   const figures = useFigures({ calls: usage, workspace, period, everyMs: 15_000 });
-  const before = useFigures({ calls: usage, workspace, period: previousOf(period), everyMs: 0 });
+  const before = useFigures({ calls: usage, workspace, period: previousOf(period), everyMs: PREVIOUS_MS });
   return (
     <Pending of={figures} what="use" skeleton={<Skeleton tall="20rem" />}>
       {(data) => (

@@ -5,7 +5,7 @@ import { FailureNote } from "../parts/failure-note.tsx";
 import { Refresh } from "../parts/icon-button.tsx";
 import { KeyFilter } from "../parts/key-filter.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { boundsOf, type Period, PeriodPicker, periodOf, previousOf } from "../parts/period.tsx";
+import { boundsOf, type Period, PeriodPicker, PREVIOUS_MS, periodOf, previousOf } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { usage, workspaces } from "../rpc.ts";
@@ -49,7 +49,7 @@ export function OverviewPage() {
     EVERY_MS,
   );
   const figures = useFigures({ calls: usage, period, keyId, everyMs: EVERY_MS });
-  const before = useFigures({ calls: usage, period: previousOf(period), keyId, everyMs: 0 });
+  const before = useFigures({ calls: usage, period: previousOf(period), keyId, everyMs: PREVIOUS_MS });
   const top = useLoad(
     (signal) => usage.listTopKeys({ ...boundsOf(period), pageSize: 10 }, { signal }),
     period.key,

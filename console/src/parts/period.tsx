@@ -17,6 +17,7 @@ const SPANS: Record<string, { label: string; ms: number }> = {
 export interface Period {
   /** `24h`, `7d`, `30d`, `range` of days, or `times`: a part that was chosen in a chart. */
   readonly name: string;
+  /** Of a period that ends now, it moves on while the page is open. */
   readonly from: Date;
   /** Exclusive; undefined: now. */
   readonly to: Date | undefined;
@@ -36,14 +37,34 @@ export function periodOf(query: URLSearchParams, standard = "24h"): Period {
   }
   const requested = query.get("period") ?? "";
   const name = Object.hasOwn(SPANS, requested) ? requested : standard;
-  // Rounded to minutes, so that the bounds stay equal between renders.
-  const now = Math.floor(Date.now() / 60_000) * 60_000;
-  return { name, from: new Date(now - (SPANS[name]?.ms ?? DAY)), to: undefined, key };
+  const ms = SPANS[name]?.ms ?? DAY;
+  return {
+    name,
+    get from() {
+      // Rounded to minutes, so that the bounds stay equal between renders.
+      return new Date(Math.floor(Date.now() / 60_000) * 60_000 - ms);
+    },
+    to: undefined,
+    key,
+  };
 }
 
+/** Interval at which the figures of a previous period are loaded again, in milliseconds. */
+export const PREVIOUS_MS = 300_000;
+
 /** The period of the same length that ends where this one starts. */
-export function previousOf({ from, to = new Date(), key }: Period): Period {
-  return { name: "times", from: new Date(2 * from.getTime() - to.getTime()), to: from, key: `before ${key}` };
+export function previousOf(period: Period): Period {
+  return {
+    name: "times",
+    get from() {
+      const { from, to = new Date() } = period;
+      return new Date(2 * from.getTime() - to.getTime());
+    },
+    get to() {
+      return period.from;
+    },
+    key: `before ${period.key}`,
+  };
 }
 
 /** Start and end as fields of a request. */

@@ -39,9 +39,9 @@ interface Props {
 export function TopTable({ period, group, order, search, everyMs }: Props) {
   const of = `${period.key} ${group} ${order} ${search}`;
   const pager = usePager(of);
-  const request = { ...boundsOf(period), ...fieldsOf(group), figure: numberOf(CapFigureSchema, order), search };
+  const request = { ...fieldsOf(group), figure: numberOf(CapFigureSchema, order), search, pageSize: PAGE };
   const list = useLoad(
-    (signal) => usage.listTopSubjects({ ...request, pageSize: PAGE, pageToken: pager.token }, { signal }),
+    (signal) => usage.listTopSubjects({ ...boundsOf(period), ...request, pageToken: pager.token }, { signal }),
     `${of} ${pager.token}`,
     pager.number === 1 ? everyMs : 0,
   );
