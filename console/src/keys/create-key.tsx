@@ -7,6 +7,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { DialogButtons } from "../parts/dialog-buttons.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
+import { LAST_DAY } from "../parts/period.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { keys } from "../rpc.ts";
 import { currentRole } from "../session/session.ts";
@@ -154,6 +155,7 @@ function Expiry({ life, setLife, date, setDate }: ExpiryProps) {
             type="date"
             required
             min={new Date().toISOString().slice(0, 10)}
+            max={LAST_DAY}
             value={date}
             onInput={(event) => setDate(event.currentTarget.value)}
           />

@@ -135,8 +135,11 @@ interface DayProps {
 /** No data are older. Without it, a year would count while its first digits are typed: 0002 on the way to 2026. */
 const FIRST_DAY = "2000-01-01";
 
+/** The service takes no times after the day that follows. Without it, a fifth digit of a year would count. */
+export const LAST_DAY = "9999-12-30";
+
 /** A day as a field, in the form 2026-01-31; empty for none. A day outside of the bounds changes nothing. */
-export function Day({ label, value, min = FIRST_DAY, change, ...rest }: DayProps) {
+export function Day({ label, value, min = FIRST_DAY, max = LAST_DAY, change, ...rest }: DayProps) {
   // What is typed, which outlives the draws of the page.
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -146,6 +149,7 @@ export function Day({ label, value, min = FIRST_DAY, change, ...rest }: DayProps
       aria-label={label}
       value={text}
       min={min}
+      max={max}
       {...rest}
       onInput={({ currentTarget: field }) => {
         setText(field.value);
