@@ -135,6 +135,16 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("text/markdown, 13 bytes").waitFor({ state: "detached" });
   });
 
+  test("shows the text of an answer in which there is no object", async ({ playground: { vendor, page, prompt } }) => {
+    vendor.reply({ text: '["warm", "calm"]' });
+    await page.getByText("Extract JSON").click();
+    await prompt.fill("Which tones?");
+    await prompt.press("Control+Enter");
+    await page.getByText("No object: ").waitFor();
+    assert.equal(await page.locator(".answer .markdown").innerText(), '["warm", "calm"]');
+    assert.equal(await page.locator(".json-tree").count(), 0);
+  });
+
   test("keeps what is typed while a file is read", async ({ playground: { page, prompt } }) => {
     await page.evaluate(() => {
       const { arrayBuffer } = Blob.prototype;

@@ -96,7 +96,8 @@ const VIEWS = [
 ] as const;
 
 function Answer({ text, end }: { text: string; end: End | undefined }) {
-  const structured = end?.structured;
+  // Without an object, the text is all that there is.
+  const structured = end?.structuredError ? undefined : end?.structured;
   const [view, setView] = useState<(typeof VIEWS)[number][0]>("formatted");
   return (
     <div class="answer">
