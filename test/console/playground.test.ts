@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
 import { openConsole, signIn, skipReason, visit } from "./chromium.ts";
@@ -20,6 +21,17 @@ const test = base
     const ask = page.getByRole("button", { name: "Ask" });
     return { vendor: console.vendor, page, prompt, ask };
   });
+
+/** Lets the page need half a second to read a file. */
+async function readSlowly(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const { arrayBuffer } = Blob.prototype;
+    Blob.prototype.arrayBuffer = async function slow() {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return arrayBuffer.call(this);
+    };
+  });
+}
 
 describe.skipIf(skipReason !== undefined)("the playground", () => {
   test("asks for a prompt when it is empty", async ({ playground: { page, ask } }) => {
@@ -146,18 +158,21 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
   });
 
   test("keeps what is typed while a file is read", async ({ playground: { page, prompt } }) => {
-    await page.evaluate(() => {
-      const { arrayBuffer } = Blob.prototype;
-      Blob.prototype.arrayBuffer = async function slow() {
-        await new Promise((resolve) => setTimeout(resolve, 500));
-        return arrayBuffer.call(this);
-      };
-    });
+    await readSlowly(page);
     const file = { name: "notes.md", mimeType: "", buffer: Buffer.from("# Choir notes") };
     await page.getByLabel("Attach files").setInputFiles(file);
     await prompt.fill("Which tone?");
     await page.getByText("text/markdown, 13 bytes").waitFor();
     assert.equal(await prompt.inputValue(), "Which tone?");
+  });
+
+  test("keeps the files that are chosen while others are read", async ({ playground: { page } }) => {
+    await readSlowly(page);
+    const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("# Choir notes") });
+    await page.getByLabel("Attach files").setInputFiles(file("first.md"));
+    await page.getByLabel("Attach files").setInputFiles(file("second.md"));
+    await page.getByRole("button", { name: "Remove second.md" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Remove first.md" }).count(), 1);
   });
 
   test("shows the cause of a failure and that it is not charged", async ({

@@ -14,16 +14,17 @@ const MOST_BYTES = 46_000_000;
 
 interface Props {
   files: readonly DraftFile[];
-  change: (files: readonly DraftFile[]) => void;
+  /** Adds files to those that the request has then. */
+  add: (files: readonly DraftFile[]) => void;
 }
 
 /** Adds files that are dropped on the children, or pasted into them. */
-export function FileDrop({ files, change, children }: Props & { children: ComponentChildren }) {
+export function FileDrop({ files, add, children }: Props & { children: ComponentChildren }) {
   const [isOver, setIsOver] = useState(false);
-  const add = (event: Event, data: DataTransfer | null) => {
+  const take = (event: Event, data: DataTransfer | null) => {
     if (!data || data.files.length === 0) return;
     event.preventDefault();
-    void addFiles(files, data.files, change);
+    void addFiles(files, data.files, add);
   };
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the button "Attach files" does the same
@@ -36,9 +37,9 @@ export function FileDrop({ files, change, children }: Props & { children: Compon
       onDragLeave={() => setIsOver(false)}
       onDrop={(event) => {
         setIsOver(false);
-        add(event, event.dataTransfer);
+        take(event, event.dataTransfer);
       }}
-      onPaste={(event) => add(event, event.clipboardData)}
+      onPaste={(event) => take(event, event.clipboardData)}
     >
       {children}
     </div>
@@ -46,7 +47,7 @@ export function FileDrop({ files, change, children }: Props & { children: Compon
 }
 
 /** The attachments of the request, and a button that adds some. */
-export function FileList({ files, change }: Props) {
+export function FileList({ files, add, change }: Props & { change: (files: readonly DraftFile[]) => void }) {
   return (
     <div class="files">
       <label class="button attach">
@@ -57,7 +58,7 @@ export function FileList({ files, change }: Props) {
           multiple
           class="hidden"
           onChange={(event) => {
-            void addFiles(files, event.currentTarget.files, change);
+            void addFiles(files, event.currentTarget.files, add);
             event.currentTarget.value = "";
           }}
         />
@@ -84,7 +85,7 @@ export function FileList({ files, change }: Props) {
   );
 }
 
-async function addFiles(files: readonly DraftFile[], list: globalThis.FileList | null, change: Props["change"]) {
+async function addFiles(files: readonly DraftFile[], list: globalThis.FileList | null, add: Props["add"]) {
   const chosen = [...(list ?? [])];
   const bytes = [...files.map((file) => file.data.length), ...chosen.map((file) => file.size)].reduce(
     (sum, one) => sum + one,
@@ -93,7 +94,7 @@ async function addFiles(files: readonly DraftFile[], list: globalThis.FileList |
   if (files.length + chosen.length > MOST_FILES) return toast(`A request can have at most ${MOST_FILES} files.`, "bad");
   if (bytes > MOST_BYTES) return toast(`The files are too large: at most ${count(MOST_BYTES)} bytes in total.`, "bad");
   try {
-    change([...files, ...(await Promise.all(chosen.map(read)))]);
+    add(await Promise.all(chosen.map(read)));
   } catch {
     toast("A file could not be read.", "bad");
   }

@@ -1,7 +1,7 @@
 import { Choice } from "../parts/choice.tsx";
 import { Field } from "../parts/field.tsx";
 import { Segments } from "../parts/segments.tsx";
-import { canContinue, type Draft, type Mode } from "./draft.ts";
+import { canContinue, type Draft, type DraftFile, type Mode } from "./draft.ts";
 import { FileList } from "./files.tsx";
 import { SchemaEditor } from "./schema-editor.tsx";
 
@@ -20,12 +20,19 @@ const EFFORTS = (["auto", "low", "medium", "high"] as const).map((name) => [name
 
 const MOST_STOPS = 4;
 
-/** All options of a request besides the prompt. @param compares whether two efforts are compared */
-export function Options({ draft, change, compares }: Props & { compares: boolean }) {
+interface OptionsProps extends Props {
+  /** Adds files. */
+  attach: (files: readonly DraftFile[]) => void;
+  /** Whether two efforts are compared. */
+  compares: boolean;
+}
+
+/** All options of a request besides the prompt. */
+export function Options({ draft, change, attach, compares }: OptionsProps) {
   const { mode, schema, files, webSearch, continues } = draft;
   return (
     <>
-      <FileList files={files} change={(next) => change({ files: next })} />
+      <FileList files={files} add={attach} change={(next) => change({ files: next })} />
       <Segments
         titled
         legend="Answer as"

@@ -61,7 +61,7 @@ export function PlaygroundPage() {
 }
 
 function Request({ playground, saved }: { playground: Playground; saved: ReturnType<typeof useSaved> }) {
-  const { draft, change, compares, setCompares, message, isRunning, send, stop } = playground;
+  const { draft, change, attach, compares, setCompares, message, isRunning, send, stop } = playground;
   const submit = (event: Event) => {
     event.preventDefault();
     void send();
@@ -70,10 +70,10 @@ function Request({ playground, saved }: { playground: Playground; saved: ReturnT
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
   };
   return (
-    <FileDrop files={draft.files} change={(files) => change({ files })}>
+    <FileDrop files={draft.files} add={attach}>
       <form class="card form" onSubmit={submit} onKeyDown={sendByKey} aria-label="Request">
         <InputEditor draft={draft} change={change} />
-        <Options draft={draft} change={change} compares={compares} />
+        <Options draft={draft} change={change} attach={attach} compares={compares} />
         <div class="send">
           {/* Different keys, so that a click cannot hit a button while it changes from Stop to Ask. The second click of
               a double click on Ask does not stop. */}

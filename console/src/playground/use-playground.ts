@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { changed, type Draft, type EffortName, EMPTY, missing } from "./draft.ts";
+import { changed, type Draft, type DraftFile, type EffortName, EMPTY, missing } from "./draft.ts";
 import { type Run, run as start } from "./run.ts";
 import { schemaProblem } from "./schema-check.ts";
 import { keptVisit, type Past, type Visit } from "./visit.ts";
@@ -35,14 +35,16 @@ export function usePlayground() {
     Object.assign(visit, changes);
     visit.changed();
   };
+  // The draft may have changed since the page was drawn: a file is read for a while.
+  const latestDraft = () => visit.draft ?? EMPTY;
   const change = (changes: Partial<Draft>) => {
     setMessage("");
-    // The draft may have changed since the page was drawn: a file is read for a while.
-    const latest = visit.draft ?? EMPTY;
+    const latest = latestDraft();
     // An answer of another kind does not belong to the request any more.
     const isOther = changes.mode !== undefined && changes.mode !== latest.mode && !isRunning;
     update({ draft: changed(latest, changes), ...(isOther ? { shown: [] } : {}) });
   };
+  const attach = (files: readonly DraftFile[]) => change({ files: [...latestDraft().files, ...files] });
   const send = async () => {
     const reason =
       missing(draft) ||
@@ -55,7 +57,7 @@ export function usePlayground() {
     update({ draft: past.draft, compares: past.compares, shown: past.shown });
   };
   return {
-    ...{ visit, draft, change, shown, compares, now, message, isRunning, send, open },
+    ...{ visit, draft, change, attach, shown, compares, now, message, isRunning, send, open },
     setCompares: (next: boolean) => update({ compares: next }),
     stop: () => visit.running?.abort(),
   };
