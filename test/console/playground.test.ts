@@ -276,6 +276,22 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("The workspace keeps no text of requests.").waitFor();
   });
 
+  test("lets cells of a spreadsheet be pasted as text, not as the picture of them", async ({
+    playground: { page, prompt },
+  }) => {
+    await prompt.focus();
+    const isTaken = await page.evaluate<boolean>(`(() => {
+      const data = new DataTransfer();
+      data.setData("text/plain", "a\\tb");
+      data.setData("text/html", "<table><tr><td>a</td><td>b</td></tr></table>");
+      data.items.add(new File(["picture"], "image.png", { type: "image/png" }));
+      const paste = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+      return !document.activeElement.dispatchEvent(paste);
+    })()`);
+    assert.equal(isTaken, false, "the browser pastes the text");
+    assert.equal(await page.getByRole("list", { name: "Attachments" }).count(), 0);
+  });
+
   test("takes a pasted file, and sends web_search and continue", async ({ playground: { vendor, page, ask } }) => {
     vendor.reply({ text: " upon a time." });
     await page.getByText("Messages", { exact: true }).click();

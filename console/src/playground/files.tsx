@@ -39,11 +39,16 @@ export function FileDrop({ files, add, children }: Props & { children: Component
         setIsOver(false);
         take(event, event.dataTransfer);
       }}
-      onPaste={(event) => take(event, event.clipboardData)}
+      onPaste={(event) => !isFormatted(event.clipboardData) && take(event, event.clipboardData)}
     >
       {children}
     </div>
   );
+}
+
+/** Whether the clipboard has formatted text. Its file is then a picture of it: spreadsheets copy cells as both. */
+function isFormatted(data: DataTransfer | null): boolean {
+  return ["text/plain", "text/html"].every((type) => data?.types.includes(type));
 }
 
 /** The attachments of the request, and a button that adds some. */
