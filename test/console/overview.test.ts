@@ -29,6 +29,18 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
     await page.context().close();
   });
 
+  test("says exactly what is left", async ({ browser }) => {
+    const workspace = { granted: "0.1", purchased: "0.2", held: "0" };
+    const answers: Answers = new Map([
+      ...USED,
+      ["chorus.admin.v1.WorkspaceService/GetWorkspace", () => ({ unary: { workspace } })],
+    ]);
+    const page = await openScene(browser, "/console", answers);
+    await page.getByText("Available credits").waitFor();
+    assert.equal(await page.locator(".balance dl > div").first().getAttribute("title"), "0.3 credits");
+    await page.context().close();
+  });
+
   test("moves a period that ends now on while the page is open, and the one before it", async ({ browser }) => {
     const method = "chorus.admin.v1.UsageService/GetUsage";
     const asked = new Set<string>();

@@ -20,7 +20,8 @@ export function Balance({ workspace, perDay }: Props) {
     );
   }
   const { granted, purchased, held, running } = workspace;
-  const available = String(Number(granted) + Number(purchased) - Number(held));
+  // Rounded to the decimals of credits, because sums of numbers have errors far below.
+  const available = (Number(granted) + Number(purchased) - Number(held)).toFixed(6);
   const figure = (label: string, value: string, help: string) => (
     <div title={`${amount(value)} credits`}>
       <dt>{label}</dt>
