@@ -140,6 +140,7 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     const request = page.waitForRequest(/StreamGenerate$/);
     await ask.click();
     await page.locator(".json-tree").getByText('tone: "warm"').waitFor();
+    assert.equal(await page.locator(".json-tree summary").innerText(), "{ 1 member }");
     const sent = (await request).postDataBuffer()?.toString() ?? "";
     for (const piece of ["Which tone?", "Be brief.", Buffer.from("# Choir notes").toString("base64")])
       assert.ok(sent.includes(piece), piece);

@@ -41,7 +41,8 @@ function Node({ node, name, level }: { node: JsonNode; name: string; level: numb
       <summary>
         {label}
         <span class="soft">
-          {open} {count(children.length)} {node.kind === "object" ? "members" : "items"} {close}
+          {open} {count(children.length)} {node.kind === "object" ? "member" : "item"}
+          {children.length > 1 && "s"} {close}
         </span>
       </summary>
       {children.map(([own, child]) => (
