@@ -729,7 +729,8 @@ export declare const OutputFormatSchema: GenMessage<OutputFormat>;
  */
 export declare type OutputFormat_JsonSchema = Message<"chorus.v1.OutputFormat.JsonSchema"> & {
   /**
-   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. Required.
+   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. `$ref` and `anyOf` are
+   * possible too where they can be written with these rules, as Pydantic and zod use them. Required.
    *
    * @generated from field: string schema = 1;
    */

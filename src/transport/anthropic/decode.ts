@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import {
   GenerateRequestSchema,
   type Notice,
-  ResponseFormatSchema,
   Role,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import {
@@ -12,6 +11,7 @@ import {
 } from "../../../gen/chorus/v1/messages_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import { MAX_OUTPUT_TOKENS } from "../../contract/terms.ts";
+import { readForeignFormat } from "../../generate/foreign-format.ts";
 import { notice } from "../../generate/notices.ts";
 import type { FieldNames } from "../call/field-names.ts";
 import type { Decoded, ForeignTerms } from "../call/format.ts";
@@ -65,6 +65,7 @@ function requestOf(body: CreateMessageRequest) {
   if (outputFormat && outputConfig?.format)
     throw invalid("output_format", "output_format and output_config.format mean the same. Send only one of them.");
   const format = outputFormat ?? outputConfig?.format;
+  const formatName = outputFormat ? "output_format" : "output_config.format";
   const { messages, attachments, system, names } = readConversation(body);
   const toolNames: [field: string, member: string][] = [];
   const last = messages.at(-1);
@@ -87,7 +88,7 @@ function requestOf(body: CreateMessageRequest) {
       : {}),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxTokens === undefined ? {} : { maxTokens: Math.min(maxTokens, MAX_OUTPUT_TOKENS) }),
-    ...(format ? { responseFormat: create(ResponseFormatSchema, { format: jsonSchema(format) }) } : {}),
+    ...(format ? fieldsOf(format, `${formatName}.schema`) : {}),
   });
   const terms: MessageTerms = {
     isStream: stream,
@@ -97,7 +98,7 @@ function requestOf(body: CreateMessageRequest) {
     notices,
     names: [
       ...NAMES,
-      ["response_format", outputFormat ? "output_format" : "output_config.format"],
+      ["response_format", formatName],
       ["continue", `messages[${body.messages.length - 1}]`],
       ...names,
       ...toolNames,
@@ -106,8 +107,9 @@ function requestOf(body: CreateMessageRequest) {
   return { request, terms };
 }
 
-function jsonSchema({ format }: OutputFormat) {
-  return { case: "jsonSchema", value: { schema: format.value?.schema ?? "" } } as const;
+/** @param path of the schema */
+function fieldsOf({ format }: OutputFormat, path: string) {
+  return readForeignFormat({ schema: format.value?.schema ?? "", description: "", strict: true, path }).fields;
 }
 
 /** Notices about the members that change nothing here. */

@@ -172,6 +172,28 @@ describe("an answer in one piece", () => {
     }
   });
 
+  test("follows a schema of zod or Pydantic, with anyOf and references", async ({ service, vendor }) => {
+    const schema = {
+      $defs: { Item: { type: "object", properties: { name: { type: "string" } }, required: ["name"] } },
+      type: "object",
+      properties: {
+        kind: { anyOf: [{ enum: ["new", "old"] }, { type: "null" }] },
+        item: { $ref: "#/$defs/Item" },
+        other: { anyOf: [{ $ref: "#/$defs/Item" }, { type: "null" }] },
+      },
+      required: ["kind", "item", "other"],
+      additionalProperties: false,
+    };
+    const format = { type: "json_schema", schema };
+    const valid = '{"kind":null,"item":{"name":"bolt"},"other":null}';
+    for (const body of [{ output_config: { format } }, { output_format: format }]) {
+      vendor.reply({ text: valid });
+      assert.equal((await ask(service, body)).json.content?.[0]?.text, valid);
+    }
+    vendor.always({ text: '{"kind":"used","item":{"name":"bolt"},"other":null}' });
+    assert.equal((await ask(service, { output_config: { format } })).status, 502);
+  });
+
   test("continues the beginning that the last message has", async ({ service, vendor }) => {
     await ask(service, { messages: [...HELLO, { role: "assistant", content: "Once upon" }] });
     assert.match(vendor.calls[0]?.body ?? "", /Continue your last message/);
