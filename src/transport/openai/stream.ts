@@ -25,7 +25,9 @@ export function streamOfChunks(chat: ChatTerms, id: () => string): EventFormat {
     `"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${finish}}]${noUsage}`;
   const last = (end: Ended) => {
     const usage = includeUsage ? chunk(`"choices":[],"usage":${usageJson(end)}`) : "";
-    return `${chunk(`${choice("", finishJson(end))},"notices":${noticesJson(end)}`)}${usage}data: [DONE]\n\n`;
+    // Clients need the role, also of an answer without text and calls.
+    const delta = role === "" ? "" : `${role}"content":""`;
+    return `${chunk(`${choice(delta, finishJson(end))},"notices":${noticesJson(end)}`)}${usage}data: [DONE]\n\n`;
   };
   return {
     headers: SSE_HEADERS,

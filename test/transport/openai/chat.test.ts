@@ -260,6 +260,14 @@ describe("a stream", () => {
     }
   });
 
+  test("has the role also if the answer is empty", async ({ service, vendor }) => {
+    vendor.always({ text: "STOP here." });
+    const [event, end] = await stream(service, { model: "chorus-low", stop: "STOP" });
+    const delta = { role: "assistant", content: "" };
+    assert.deepEqual(event.choices, [{ index: 0, delta, logprobs: null, finish_reason: "stop" }]);
+    assert.equal(end, "[DONE]");
+  });
+
   test("sends JSON in one piece, when it is valid", async ({ service, vendor, database: { pool } }) => {
     vendor.reply({ text: 'Sure: {"a": "b"}' }, { text: '```json\n{"c": [1]}\n```' });
     for (const [response_format, expected] of [
