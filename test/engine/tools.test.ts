@@ -76,6 +76,26 @@ describe("calls of tools", () => {
     assert.equal(checkCalls([{ name: "other", arguments: "{}" }], tools(), validators).ok, false);
   });
 
+  test("are corrected in their types behind references and alternatives, as Pydantic writes them", () => {
+    const parameters = JSON.stringify({
+      $defs: { Line: { type: "object", properties: { count: { type: "integer" } } } },
+      type: "object",
+      properties: {
+        days: { anyOf: [{ type: "integer" }, { type: "null" }], default: null },
+        lines: { type: "array", items: { $ref: "#/$defs/Line" } },
+        day: { type: "string", format: "date" },
+      },
+    });
+    for (const list of [
+      [{ ...WEATHER, parameters }],
+      [{ ...WEATHER, parameters: parameters.replace("format", "title") }],
+    ]) {
+      const checked = checkCalls([weather('{"days":"3","lines":[{"count":"4"}]}')], tools({ list }), validators);
+      const call = weather('{"days":3,"lines":[{"count":4}]}');
+      assert.deepEqual(checked, { ok: true, calls: [call], repaired: true });
+    }
+  });
+
   test("have one object of arguments each", () => {
     const given = (text: string) => checkCalls([weather(text)], tools(), validators);
     const checked = { ok: true, calls: [weather('{"city":"a"}')], repaired: true };

@@ -14,6 +14,8 @@ import { type Validator, type Validators, validated } from "./validate.ts";
 export interface LooseSchema {
   /** Text of the same schema with the keywords of the table; undefined if there is none. */
   readonly exact: string | undefined;
+  /** Text of the same schema, with the keywords of the table where they say the same. */
+  readonly simplified: string;
   /** Checks what it can of a schema beyond the table. */
   readonly validate: LooseValidator;
   /** What it cannot check, as a phrase that names a keyword of the schema; undefined: nothing. */
@@ -55,27 +57,25 @@ export function looseValidator(text: string, validators: Validators): LooseValid
 }
 
 function read(text: string): LooseSchema {
+  let simplified = text;
   try {
-    const exact = simplifySchema(text, "parameters");
-    checkSchema(exact);
-    return { exact, validate: isObject, gap: undefined };
+    simplified = simplifySchema(text, "parameters");
+    checkSchema(simplified);
+    return { exact: simplified, simplified, validate: isObject, gap: undefined };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
   }
+  const unchecked = (gap: string) => ({ exact: undefined, simplified, validate: isObject, gap });
   if (text.length > MAX_LENGTH) return unchecked("it is too large");
   try {
     const schema = prepareSchema(parseJson(text));
     const gap = schema.unchecked && `the keyword ${quoted(schema.unchecked)} is not checked`;
-    return { exact: undefined, validate: validatorOf(schema), gap };
+    return { exact: undefined, simplified, validate: validatorOf(schema), gap };
   } catch (error) {
     if (error instanceof NoSchema || error instanceof SyntaxError)
       return unchecked("it is no schema of JSON Schema 2020-12");
     throw error;
   }
-}
-
-function unchecked(gap: string): LooseSchema {
-  return { exact: undefined, validate: isObject, gap };
 }
 
 const OTHER = "The arguments must be one JSON object.";

@@ -1,7 +1,11 @@
 import { type JsonNode, member, parseJson } from "../../contract/json.ts";
 import type { Tool } from "../../models/port/model.ts";
+import { looseSchema } from "../structured/loose-schema.ts";
 
-/** The schemas of tools. Each is parsed when it is first needed, because an answer can have many calls of one tool. */
+/**
+ * The schemas of tools, without references and alternatives where they can be written so. Each is parsed when it is
+ * first needed, because an answer can have many calls of one tool.
+ */
 export class ToolSchemas {
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #parsed = new Map<string, JsonNode>();
@@ -12,8 +16,11 @@ export class ToolSchemas {
 
   /** @throws SyntaxError if it is nested too deeply */
   get(name: string): JsonNode {
-    const schema = this.#parsed.get(name) ?? parseJson(this.#tools.get(name)?.parameters ?? "{}");
-    this.#parsed.set(name, schema);
+    let schema = this.#parsed.get(name);
+    if (!schema) {
+      schema = parseJson(looseSchema(this.#tools.get(name)?.parameters ?? "{}").simplified);
+      this.#parsed.set(name, schema);
+    }
     return schema;
   }
 }
