@@ -1,9 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  GenerateRequestSchema,
-  type Notice,
-  Role,
-} from "../../../gen/chorus/v1/generation_pb.js";
+import { GenerateRequestSchema, type Notice, Role } from "../../../gen/chorus/v1/generation_pb.js";
 import {
   type CreateMessageRequest,
   CreateMessageRequestSchema,
@@ -44,6 +40,7 @@ const HINT = /(?:^|\.)(?:cache_control|defer_loading|caller)$/;
 const NAMES: FieldNames = [
   ["attachments", "messages"],
   ["user", "metadata.user_id"],
+  ["web_search", "tools"],
 ];
 
 /**

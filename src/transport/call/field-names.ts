@@ -1,8 +1,11 @@
+import type { Notice } from "../../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../../contract/failure.ts";
+import { notice } from "../../generate/notices.ts";
 
 /**
- * Fields of a `GenerateRequest`, and the members of a foreign request from which they came. The service's failures name
- * the fields. A pair also stands for what is below it; of several pairs the one with the longest field counts.
+ * Fields of a `GenerateRequest`, and the members of a foreign request from which they came. The service's failures and
+ * notices name the fields. A pair also stands for what is below it; of several pairs the one with the longest field
+ * counts.
  */
 export type FieldNames = readonly (readonly [field: string, member: string])[];
 
@@ -20,6 +23,16 @@ export function renameField(failure: Failure, names: FieldNames): Failure {
     ...(limit === undefined ? {} : { limit }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
+}
+
+/** Renames the field of a notice of the service to the member that the caller has sent. */
+export function renameNotice(from: Notice, names: FieldNames): Notice {
+  const { code, message, field } = from;
+  const member = field === undefined ? undefined : memberOf(field, names);
+  if (field === undefined || member === undefined) return from;
+  // The texts about a search of the web do not name the field, but can have the addresses of pages.
+  const isNamed = field !== "web_search";
+  return notice(code, isNamed ? message.replaceAll(field, member) : message, member);
 }
 
 /** Undefined: the member has the name of the field. */

@@ -5,6 +5,7 @@ import type { ReadRequest } from "../../generate/read-request.ts";
 import type { RequestContext } from "../../generate/request-context.ts";
 import { replay } from "../../generate/response.ts";
 import type { Call, Format, Outcome } from "./call.ts";
+import { renameNotice } from "./field-names.ts";
 import type { Decoded, ForeignTerms } from "./format.ts";
 import { OTHER_MODEL } from "./model-names.ts";
 import type { Services } from "./services.ts";
@@ -42,12 +43,28 @@ export function answerForeign(
   const id = () => whole?.id ?? facts.generationId ?? "";
   const inputTokens = () => whole?.usage?.inputTokens ?? facts.admittedTokens ?? 0;
   call.format = formatOf({ request, terms, context, id, inputTokens });
-  if (!terms.isStream) return generation.generateWhole(request, context);
-  if (terms.streamed) return (take) => generation.generate(request, context, take);
+  const named = namer(context.notices.length, terms);
+  if (!terms.isStream) return generation.generateWhole(request, context).then(named);
+  if (terms.streamed)
+    return (take) =>
+      generation.generate(request, context, (event) =>
+        take(event.type === "done" ? { ...event, done: named(event.done) } : event),
+      );
   return async (take) => {
-    whole = await generation.generateWhole(request, context);
+    whole = named(await generation.generateWhole(request, context));
     await replay({ ...whole, answer: contentOf(whole) }, context, take);
   };
+}
+
+/**
+ * Makes the notices of an answer name members of the request.
+ * @param first number of the notices that already do: those about the format come before the service's
+ */
+function namer(first: number, { names }: ForeignTerms) {
+  return <T extends { notices: Notice[] }>(answer: T): T => ({
+    ...answer,
+    notices: answer.notices.map((each, i) => (i < first ? each : renameNotice(each, names))),
+  });
 }
 
 /** The text of an answer: in the JSON modes only the object, if there is one. */

@@ -19,7 +19,7 @@ interface Answer {
   stop_reason: string;
   stop_sequence: string | null;
   usage: Record<string, number>;
-  notices: { code: string }[];
+  notices: { code: string; field?: string }[];
   error?: { type: string; message: string };
 }
 
@@ -162,6 +162,17 @@ describe("an answer in one piece", () => {
     const many = Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`unknown_${i}`, 1]));
     const long = (await ask(service, many)).headers.get("x-chorus-notice") ?? "";
     assert.ok(long.length < 2_200 && /; and \d+ more$/.test(long), long);
+  });
+
+  test("has notices that name members of the request", async ({ service }) => {
+    const input_schema = { type: "object", properties: { day: { type: "string", format: "date" } } };
+    const search = { type: "web_search_20250305", name: "web_search", max_uses: 1 };
+    const { json, headers } = await ask(service, { tools: [search, { name: "look", input_schema }] });
+    assert.deepEqual(
+      json.notices.map(({ field }) => field),
+      ["tools[0].max_uses", "tools[1].input_schema", "tools"],
+    );
+    assert.match(headers.get("x-chorus-notice") ?? "", /tools\[1\]\.input_schema is checked only in part/);
   });
 
   test("follows a JSON Schema, by both names of the member", async ({ service, vendor }) => {

@@ -154,6 +154,29 @@ describe("an answer in one piece", () => {
     assert.match(vendor.calls[0]?.body ?? "", /A shopping list/);
   });
 
+  test("has notices that name members of the request, also in a stream", async ({ service }) => {
+    const parameters = { type: "object", properties: { day: { type: "string", format: "date" } } };
+    const tools = [
+      { type: "custom", custom: { name: "code" } },
+      { type: "function", function: { name: "look", parameters } },
+    ];
+    const file_data = `data:text/plain;base64,${Buffer.from("word ".repeat(300_000)).toString("base64")}`;
+    const content = [
+      { type: "text", text: "Hello" },
+      { type: "file", file: { filename: "a.txt", file_data } },
+    ];
+    const body = { tools, messages: [{ role: "user", content }], web_search_options: {}, seed: 1 };
+    const expected = ["seed", "tools[1].function.parameters", "messages[0].content[1]", "web_search_options"];
+    const events = await stream(service, body);
+    for (const { notices } of [(await ask(service, body)).json, events.at(-2)]) {
+      assert.deepEqual(
+        notices.map(({ field }: { field: string }) => field),
+        expected,
+      );
+      assert.match(notices[2].message, /^messages\[0\]\.content\[1\] is too long/);
+    }
+  });
+
   test("is only the object in JSON mode, or all text with a notice", async ({ service, vendor }) => {
     vendor.reply({ text: 'Here it is:\n```json\n{"a": 1}\n```' }, { text: "I cannot." });
     const response_format = { type: "json_object" };
