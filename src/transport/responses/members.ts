@@ -31,7 +31,8 @@ export const RESPONSE_MEMBERS: MemberRules = {
     ["prompt_cache_options", unless()],
     ["presence_penalty", unless(0)],
     ["frequency_penalty", unless(0)],
-    ["stream_options.include_obfuscation", unless()],
+    // Streams have no random text beside the pieces.
+    ["stream_options", (value) => Object.values(value ?? {}).some((option) => option !== false && option !== null)],
     ["reasoning.summary", unless("auto")],
     ["reasoning.generate_summary", unless("auto")],
     // What clients send back of earlier answers.

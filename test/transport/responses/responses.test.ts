@@ -525,6 +525,7 @@ test("names in a notice what has no effect", async ({ service }) => {
   const { json, headers } = await ask(service, {
     ...{ input: "Hello", model: "gpt-5.1-codex", store: true, top_p: 0.5, truncation: "auto", service_tier: "flex" },
     ...{ max_tool_calls: 3, client_metadata: { a: "b" }, brand_new: { a: 1 } },
+    stream_options: { include_obfuscation: false },
   });
   const codes = json.notices.map(({ code, field }: Json) => `${code} ${field}`);
   assert.deepEqual(codes.sort(), [
@@ -532,4 +533,9 @@ test("names in a notice what has no effect", async ({ service }) => {
     ...["no_effect truncation", "unknown_field brand_new", "unknown_model model"],
   ]);
   assert.match(headers.get("x-chorus-notice") ?? "", /unknown_field: brand_new/);
+  const asked = await ask(service, { input: "Hello", stream_options: { include_obfuscation: true } });
+  assert.deepEqual(
+    asked.json.notices.map(({ code, field }: Json) => `${code} ${field}`),
+    ["no_effect stream_options"],
+  );
 });
