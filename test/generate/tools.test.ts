@@ -112,6 +112,17 @@ describe("tools", () => {
     });
   }
 
+  test("has the word for a missing signature at each model of Gemini", async ({ vendors: { google } }) => {
+    const { vendor, service } = google;
+    vendor.reset();
+    for (const effort of ["low", "high"])
+      assert.equal((await service.post("/v1/generate", { ...answered("c1"), effort })).status, 200);
+    const models = new Set(vendor.calls.map(({ path }) => path));
+    assert.ok(models.size > 1, [...models].join());
+    for (const { path, body } of vendor.calls)
+      assert.match(body, /"thoughtSignature":"skip_thought_signature_validator"/, path);
+  });
+
   test("repairs a call once, and fails for free after one new try", async ({ vendors: { openai } }) => {
     const { vendor, service } = openai;
     const bad = { text: [], calls: [{ name: "get_weather", arguments: '{"days":1}' }] };

@@ -115,8 +115,11 @@ function contents({ model, prompt }: WireCall): string[] {
   });
 }
 
-/** Later models of the family demand a signature for the first call of a message, or this word for none. */
-const SIGNED = /\bgemini-(?:[3-9]|\d\d)/;
+/**
+ * Later models of the family demand a signature for the first call of a message, or this word for none. A name such as
+ * `gemini-pro-latest` is that of the latest one.
+ */
+const SIGNED = /\bgemini-(?:[3-9]|\d\d|(?:[a-z]+-)+latest\b)/;
 const UNSIGNED = ',"thoughtSignature":"skip_thought_signature_validator"';
 
 /** The parts of a message with calls or results. Arguments are inserted as they are written. */
