@@ -204,22 +204,42 @@ function conversation(request: GenerateRequest): Conversation & { places: readon
   const names = new CallNames();
   const places: number[] = [];
   const withFiles = new Set(request.attachments.map(({ message }) => message));
-  let results: ToolResult[] = [];
+  const all: Results[] = [];
+  let results: Results = { list: [], files: 0 };
   for (const [i, message] of request.messages.entries()) {
     const { role, content } = message;
     const text = role === Role.TOOL && content === "" && withFiles.has(i) ? FILE_RESULT : content;
     if (role === Role.SYSTEM) system.push(text);
-    else if (role === Role.TOOL) results.push({ ...names.of(message.toolCallId), text });
-    else if (role === Role.USER) messages.push({ role: "user", text });
+    else if (role === Role.TOOL) {
+      results.list.push({ ...names.of(message.toolCallId), text });
+      if (withFiles.has(i)) results.files++;
+    } else if (role === Role.USER) messages.push({ role: "user", text });
     else if (message.toolCalls.length === 0) messages.push({ role: "assistant", text });
     else {
-      results = [];
+      results = { list: [], files: 0 };
+      all.push(results);
+      const calls = names.begin(message);
       // The results come before the next message, because each call has one.
-      messages.push({ role: "assistant", text, calls: names.begin(message) }, { role: "user", text: "", results });
+      messages.push({ role: "assistant", text, calls }, { role: "user", text: "", results: results.list });
     }
     places.push(messages.length - 1);
   }
+  for (const each of all) sortResults(each);
   return { system, messages, continues: request.continueLastMessage ?? false, places };
+}
+
+/** The results of the calls of one message, and how many of them have files. */
+interface Results {
+  readonly list: ToolResult[];
+  files: number;
+}
+
+/**
+ * Puts results in the order of their calls, because Gemini has no identifiers: it tells calls of one tool apart by
+ * their order. Several with files stay as they are, because models tell these files apart by the order of the results.
+ */
+function sortResults({ list, files }: Results): void {
+  if (files < 2) list.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 function checkLength(field: string, text: string, max: number): void {

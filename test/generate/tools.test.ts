@@ -112,6 +112,23 @@ describe("tools", () => {
     });
   }
 
+  test("gives Gemini results in the order of their calls", async ({ vendors: { google } }) => {
+    const { vendor, service } = google;
+    vendor.reset();
+    const call = (id: string, city: string) => ({ id, name: "get_weather", arguments: { city } });
+    const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content });
+    const messages = [
+      { role: "user", content: ASK.prompt },
+      { role: "assistant", content: "", tool_calls: [call("a", "Oslo"), call("b", "Rome")] },
+      result("b", "sun in Rome"),
+      result("a", "rain in Oslo"),
+    ];
+    const response = await service.post("/v1/generate", { effort: "low", tools: [WEATHER], messages });
+    assert.equal(response.status, 200, await response.text());
+    const told = vendor.calls[0]?.body.match(/"result":"\w+/g);
+    assert.deepEqual(told, ['"result":"rain', '"result":"sun']);
+  });
+
   test("has the word for a missing signature at each model of Gemini", async ({ vendors: { google } }) => {
     const { vendor, service } = google;
     vendor.reset();
