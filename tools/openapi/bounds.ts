@@ -47,9 +47,19 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "CreateResponseRequest.safety_identifier": { maxLength: 128 },
 };
 
+/** Schemas of members of responses that repeat what a request has, where that is no object. */
+export const REPEATED: Readonly<Record<string, Schema>> = {
+  "Response.tools": { type: "array", items: { type: "object" } },
+  "Response.tool_choice": { type: ["string", "object", "null"] },
+};
+
 /** Members that only some responses have: lists, which cannot be `optional` in the proto files, and nullable ones. */
 export const OPTIONAL: ReadonlySet<string> = new Set([
   "ChatCompletionChunk.notices",
   "ChatCompletionChunk.usage",
+  "MessageDelta.stop_sequence",
   "MessageEvent.notices",
+  "ResponseEvent.logprobs",
+  "ResponseEvent.param",
+  "ResponseOutputItem.content",
 ]);

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
 import { memberName, words } from "../../src/contract/json-names.ts";
-import { BOUNDS, OPTIONAL } from "./bounds.ts";
+import { BOUNDS, OPTIONAL, REPEATED } from "./bounds.ts";
 
 /** A JSON Schema (2020-12), or any other object of the document. */
 export type Schema = { [keyword: string]: unknown };
@@ -118,7 +118,8 @@ export function createSchemas(
     if (inner?.typeName === "google.protobuf.Timestamp") return { type: "string", format: "date-time" };
     if (inner) return message(inner);
     if (enumeration) return enumSchema(enumeration, field.parent);
-    if (rule(field).inline) return { type: isRequest(field.parent) ? "object" : ["object", "null"] };
+    if (rule(field).inline)
+      return REPEATED[fullName(field)] ?? { type: isRequest(field.parent) ? "object" : ["object", "null"] };
     switch (scalar) {
       case ScalarType.STRING:
         return { type: "string" };

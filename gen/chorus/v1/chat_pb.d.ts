@@ -1221,14 +1221,14 @@ export declare type ChatCall = Message<"chorus.v1.ChatCall"> & {
   /**
    * Name and arguments of a function.
    *
-   * @generated from field: chorus.v1.ChatCall.Function function = 4;
+   * @generated from field: optional chorus.v1.ChatCall.Function function = 4;
    */
   function?: ChatCall_Function | undefined;
 
   /**
    * Name and input of a custom tool.
    *
-   * @generated from field: chorus.v1.ChatCall.Custom custom = 5;
+   * @generated from field: optional chorus.v1.ChatCall.Custom custom = 5;
    */
   custom?: ChatCall_Custom | undefined;
 };

@@ -1118,7 +1118,7 @@ export declare type MessageDelta = Message<"chorus.v1.MessageDelta"> & {
   stopReason?: MessageStopReason | undefined;
 
   /**
-   * In `message_delta`: the stop sequence that ended the answer.
+   * In `message_delta`: the stop sequence that ended the answer; null if none did.
    *
    * @generated from field: optional string stop_sequence = 4;
    */

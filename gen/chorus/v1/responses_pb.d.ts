@@ -1752,6 +1752,48 @@ export declare type ResponseEvent = Message<"chorus.v1.ResponseEvent"> & {
    * @generated from field: optional string input = 12;
    */
   input?: string | undefined;
+
+  /**
+   * Name of the function: in `response.function_call_arguments.done`.
+   *
+   * @generated from field: optional string name = 13;
+   */
+  name?: string | undefined;
+
+  /**
+   * Always empty: in `response.output_text.delta` and `response.output_text.done`.
+   *
+   * @generated from field: repeated string logprobs = 14;
+   */
+  logprobs: string[];
+
+  /**
+   * In `error`: the code of the failure.
+   *
+   * @generated from field: optional string code = 15;
+   */
+  code?: string | undefined;
+
+  /**
+   * In `error`: what happened and what to do.
+   *
+   * @generated from field: optional string message = 16;
+   */
+  message?: string | undefined;
+
+  /**
+   * In `error`: the parameter that is at fault; null if none is.
+   *
+   * @generated from field: optional string param = 17;
+   */
+  param?: string | undefined;
+
+  /**
+   * In `error`: the failure with its class.
+   *
+   * @generated from field: optional chorus.v1.ResponseEventError error = 18;
+   */
+  error?: ResponseEventError | undefined;
 };
 
 /**
@@ -1759,6 +1801,47 @@ export declare type ResponseEvent = Message<"chorus.v1.ResponseEvent"> & {
  * Use `create(ResponseEventSchema)` to create a new message.
  */
 export declare const ResponseEventSchema: GenMessage<ResponseEvent>;
+
+/**
+ * The failure in an event `error`.
+ *
+ * @generated from message chorus.v1.ResponseEventError
+ */
+export declare type ResponseEventError = Message<"chorus.v1.ResponseEventError"> & {
+  /**
+   * Class of the failure, such as `invalid_request_error`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * The code of the failure.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * What happened and what to do.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+
+  /**
+   * The parameter that is at fault; null if none is.
+   *
+   * @generated from field: optional string param = 4;
+   */
+  param?: string | undefined;
+};
+
+/**
+ * Describes the message chorus.v1.ResponseEventError.
+ * Use `create(ResponseEventErrorSchema)` to create a new message.
+ */
+export declare const ResponseEventErrorSchema: GenMessage<ResponseEventError>;
 
 /**
  * Answers in the format of OpenAI's Responses API, for clients that were written for it. Only the public listener

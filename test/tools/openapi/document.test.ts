@@ -94,6 +94,45 @@ describe("the running service matches the OpenAPI document", () => {
     });
   }
 
+  test("calls of tools and streams of other formats have the documented members", async ({ service }) => {
+    const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const look = { name: "look", description: "The weather of a city.", parameters };
+    const prompt = "The weather of the city Oslo";
+    const messages = [{ role: "user", content: prompt }];
+    const ofChat = (type: string, definition: object) => ({
+      ...{ messages, tools: [{ type, [type]: definition }], tool_choice: "required" },
+    });
+    const space = { type: "namespace", name: "space", tools: [{ type: "function", ...look }] };
+    const tools = [{ type: "function", ...look }, { type: "custom", name: "code" }, space];
+    const ofResponses = (tool_choice: unknown) => ({ input: prompt, tools, tool_choice, metadata: { a: "b" } });
+    const ofMessages = (type: string) => ({
+      ...{ max_tokens: 100, messages, tools: [{ name: "look", input_schema: parameters }], tool_choice: { type } },
+    });
+    const formats: [path: string, answer: string, event: string, bodies: object[]][] = [
+      [
+        ...(["/v1/chat/completions", "ChatCompletion", "ChatCompletionChunk"] as const),
+        [ofChat("function", look), ofChat("custom", { name: "code" })],
+      ],
+      [
+        ...(["/v1/responses", "Response", "ResponseEvent"] as const),
+        [
+          ofResponses({ type: "function", name: "look" }),
+          ofResponses({ type: "custom", name: "code" }),
+          ofResponses("none"),
+        ],
+      ],
+      [...(["/v1/messages", "MessageAnswer", "MessageEvent"] as const), [ofMessages("any"), ofMessages("none")]],
+    ];
+    for (const [path, answer, event, bodies] of formats)
+      for (const body of bodies) {
+        accepted(validators.schema(answer), await (await service.post(path, body)).json());
+        const text = await (await service.post(path, { ...body, stream: true })).text();
+        const events = text.match(/(?<=^data: )\{.*$/gm) ?? [];
+        assert.ok(events.length > 1, text);
+        for (const each of events) accepted(validators.schema(event), JSON.parse(each));
+      }
+  });
+
   test("failures have the documented bodies and headers", async ({ service, database: { pool } }) => {
     const { keys, workspaces } = adminOf(pool);
     await workspaces.createWorkspace({ name: "poor" });
