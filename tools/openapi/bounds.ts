@@ -53,7 +53,10 @@ export const REPEATED: Readonly<Record<string, Schema>> = {
   "Response.tool_choice": { type: ["string", "object", "null"] },
 };
 
-/** Members that only some responses have: lists, which cannot be `optional` in the proto files, and nullable ones. */
+/**
+ * Members that can be left out: of responses, lists, which cannot be `optional` in the proto files, and nullable ones;
+ * of requests, the tag of a union.
+ */
 export const OPTIONAL: ReadonlySet<string> = new Set([
   "ChatCompletionChunk.notices",
   "ChatCompletionChunk.usage",
@@ -61,5 +64,6 @@ export const OPTIONAL: ReadonlySet<string> = new Set([
   "MessageEvent.notices",
   "ResponseEvent.logprobs",
   "ResponseEvent.param",
+  "ResponseInputItem.type",
   "ResponseOutputItem.content",
 ]);

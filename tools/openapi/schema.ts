@@ -87,7 +87,7 @@ export function createSchemas(
     const fields = union.fields.flatMap(({ message }) => message?.fields ?? []);
     const sameNames = Map.groupBy(fields, memberName);
     return {
-      required: [tag],
+      ...(OPTIONAL.has(`${schemaName(union.parent)}.${tag}`) ? {} : { required: [tag] }),
       properties: {
         [tag]: { ...wordOf(name, union.parent), ...described(union) },
         ...Object.fromEntries([...sameNames].map(([member, those]) => [member, oneOf(those.map(field))])),

@@ -75,6 +75,10 @@ test("words may be added to responses, and not to requests", () => {
   assert.deepEqual(listsOfWords(requests), { closed, open: [] });
 });
 
+test("an item of the Responses API can leave its type out", () => {
+  accepted(validators.schema("CreateResponseRequest"), { input: [{ role: "user", content: "Hello" }] });
+});
+
 describe("the running service matches the OpenAPI document", () => {
   for (const { path, operation } of operations) {
     const { schema, examples = {} } = operation.requestBody?.content["application/json"] ?? {};
