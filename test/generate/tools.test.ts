@@ -112,6 +112,21 @@ describe("tools", () => {
     });
   }
 
+  test("sends OpenAI properties of each tool, also of one that the request does not define", async ({
+    vendors: { openai },
+  }) => {
+    const { vendor, service } = openai;
+    vendor.reset();
+    const bare = { name: "now", parameters: { type: "object" } };
+    for (const body of [
+      { ...ASK, tools: [bare] },
+      { ...answered("c1"), tools: [] },
+    ])
+      assert.equal((await service.post("/v1/generate", body)).status, 200);
+    for (const { json } of vendor.calls)
+      assert.match(JSON.stringify(json.tools), /"parameters":\{"type":"object","properties":\{\}\}/);
+  });
+
   test("gives Gemini results in the order of their calls", async ({ vendors: { google } }) => {
     const { vendor, service } = google;
     vendor.reset();

@@ -2,7 +2,7 @@ import { type JsonNode, member } from "../../contract/json.ts";
 import { CACHED_FROM, lengthOfMessage, type Message, type Reasoning } from "../port/model.ts";
 import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import { ANSWER_TOOL, readError, readEvent, readWhole } from "./anthropic-reply.ts";
-import { sentTool } from "./anthropic-schema.ts";
+import { type RootRule, sentTool } from "./tool-schema.ts";
 import {
   type Forms,
   type JsonObject,
@@ -112,12 +112,14 @@ function toolChoice({ choice, parallel }: WireTools): JsonObject {
   return { type: choice === "required" ? "any" : "auto", ...one };
 }
 
+const ROOT: RootRule = { refused: ["anyOf", "oneOf", "allOf"], needsProperties: false };
+
 /** The last tool is marked where the instructions, which follow, are not. */
 function toolsText(call: WireCall, forms: Forms): string {
   const { list = [] } = call.tools ?? {};
   const isMarked = isMarking(call, forms) && !marksSystem(call) && toolsLength(call) >= CACHED_FROM;
   const tools = list.map(({ name, strict, ...tool }, at) => {
-    const { description, schema } = sentTool(tool);
+    const { description, schema } = sentTool(tool, ROOT);
     const more = { ...(strict ? { strict } : {}), ...(isMarked && at === list.length - 1 ? CACHE_MARK : {}) };
     const head = JSON.stringify({ name, ...(description === "" ? {} : { description }), ...more });
     return withRawMember(head, "input_schema", schema);

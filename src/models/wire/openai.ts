@@ -3,6 +3,7 @@ import type { ModelEntry } from "../port/entry.ts";
 import type { Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
 import { readError, readEvent, readWhole } from "./openai-reply.ts";
+import { type RootRule, sentTool } from "./tool-schema.ts";
 import { type Forms, type JsonObject, SCHEMA_FORMS, type WireCall, type WireFormat, withRawMember } from "./wire.ts";
 
 /**
@@ -100,15 +101,19 @@ function choiceFields({ choice, parallel }: WireTools, forms: Forms): JsonObject
   };
 }
 
+const ROOT: RootRule = { refused: ["anyOf", "oneOf", "allOf", "enum", "not"], needsProperties: true };
+const ROOT_OF_OTHERS: RootRule = { refused: [], needsProperties: true };
+
 /** Of the other servers, some refuse `strict`. */
 function toolsText({ list }: WireTools, { vendor }: ModelEntry): string {
-  const tools = list.map(({ name, description, parameters, strict }) => {
+  const tools = list.map(({ name, strict, ...tool }) => {
+    const { description, schema } = sentTool(tool, vendor === "openai" ? ROOT : ROOT_OF_OTHERS);
     const head = {
       name,
       ...(description === "" ? {} : { description }),
       ...(strict && vendor === "openai" ? { strict } : {}),
     };
-    return `{"type":"function","function":${withRawMember(JSON.stringify(head), "parameters", parameters)}}`;
+    return `{"type":"function","function":${withRawMember(JSON.stringify(head), "parameters", schema)}}`;
   });
   return `[${tools.join(",")}]`;
 }

@@ -272,3 +272,27 @@ test("repeats a completion that ended in thinking only once", async () => {
     [false, true],
   );
 });
+
+test("sends a tool whose schema OpenAI would refuse in the form that it takes, without loss", async () => {
+  const tool = (parameters: string) => ({ name: "look", description: "", parameters });
+  const told = 'The input must also be valid against this JSON Schema: {"anyOf":[{"required":["a"]}]}';
+  const either = '{"anyOf":[{"required":["a"]}],"properties":{"a":{"minimum":1.0}}}';
+  const cases: [vendor: ModelEntry["vendor"], parameters: string, schema: string, description?: string][] = [
+    ["openai", '{"properties":{}, "type":"object"}', '{"properties":{}, "type":"object"}'],
+    ["openai", '{"type":"object"}', '{"type":"object","properties":{}}'],
+    ["openai", "{}", '{"type":"object","properties":{}}'],
+    ["openai", either, '{"type":"object","properties":{"a":{"minimum":1.0}}}', told],
+    ["openai-compatible", '{"type":"object"}', '{"type":"object","properties":{}}'],
+    [
+      ...(["openai-compatible", either] as const),
+      '{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"minimum":1.0}}}',
+    ],
+  ];
+  for (const [kind, parameters, schema, description] of cases) {
+    const list = [tool(parameters)];
+    const [body] = await sent({ vendor: kind }, { tools: { list, choice: "auto", parallel: true } });
+    const definition = { name: "look", ...(description && { description }), parameters: JSON.parse(schema) };
+    assert.deepEqual(body?.tools, [{ type: "function", function: definition }]);
+    assert.ok(vendor.calls.at(-1)?.body.includes(`"parameters":${schema}`), schema);
+  }
+});
