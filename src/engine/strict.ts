@@ -100,7 +100,7 @@ async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEve
       last = step.outcome === "ok" && running.size === 0 ? step : undefined;
       if (!last) yield piece;
     } else if (piece.type === "text") text += piece.text;
-    else if (piece.type === "end") return { text, end: piece, last };
+    else if (piece.type === "end") return { text: text.toWellFormed(), end: piece, last };
   }
   throw new UpstreamError([]);
 }

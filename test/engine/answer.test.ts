@@ -225,6 +225,23 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     for (const answer of await Promise.all(answers)) assert.equal(answer, text);
   });
 
+  test("replaces lone surrogates, which are no text in UTF-8, and joins the halves of a pair", async ({
+    tiers: { fast, ask, service },
+  }) => {
+    const lone = "a\ude00 \ud83d";
+    fast.always({ text: [`${lone}b\ud83d`, "\ude00 \ud83d"] });
+    const events = await readEvents(await service.post("/v1/generate:stream", { prompt: "a" }));
+    assert.equal(events.map(({ data }) => data.text ?? "").join(""), "a\ufffd \ufffdb😀 \ufffd");
+    fast.always({ text: VALID.replace("x", lone) });
+    const { answer, structured } = await (await ask()).json();
+    assert.equal(answer, VALID.replace("x", lone.toWellFormed()));
+    assert.equal(Object.getOwnPropertyDescriptor(structured, "__proto__")?.value, lone.toWellFormed());
+    fast.always({ calls: [{ name: "note", arguments: JSON.stringify({ text: "@" }).replace("@", lone) }] });
+    const tools = [{ name: "note", parameters: { type: "object" } }];
+    const called = await (await service.post("/v1/generate", { prompt: "a", tools })).json();
+    assert.deepEqual(called.tool_calls[0].arguments, { text: lone.toWellFormed() });
+  });
+
   test("sends the caller's temperature; without one prose gets the vendor's own, and JSON 0 if it may", async ({
     kind,
     tiers: { fast, service },

@@ -39,13 +39,17 @@ export class TokenMeter {
     return this.#tokensWith(this.#tail.slice(0, this.#delivered));
   }
 
-  /** Takes the next piece of the answer. @returns the text to deliver now, which never ends between two surrogates */
+  /**
+   * Takes the next piece of the answer.
+   * @returns the text to deliver now, which never ends between two surrogates. A lone one becomes U+FFFD, because what
+   *   reads the answer may refuse it.
+   */
   push(text: string): string {
     if (this.#full) return "";
     const added = this.#highSurrogate + text;
     const isSplit = isHighSurrogate(added.charCodeAt(added.length - 1));
     this.#highSurrogate = isSplit ? added.slice(-1) : "";
-    this.#tail += isSplit ? added.slice(0, -1) : added;
+    this.#tail += (isSplit ? added.slice(0, -1) : added).toWellFormed();
     const settled = this.#isFar() && this.#tail.length < BATCH ? "" : this.#settle(2);
     return this.#isFar() ? settled + this.#deliver(this.#tail.length) : settled;
   }
@@ -53,7 +57,7 @@ export class TokenMeter {
   /** Returns the text that was held back. Call it once, at the end of the answer. */
   flush(): string {
     if (this.#full) return "";
-    this.#tail += this.#highSurrogate;
+    this.#tail += this.#highSurrogate.toWellFormed();
     this.#highSurrogate = "";
     return this.#isFar() ? this.#settleFar() : this.#settle(0);
   }

@@ -39,7 +39,7 @@ export function checkCalls(
       if (typeof choice === "object" && name !== choice.name) return { errors: [demand(choice)] };
       const validate = checks.get(name);
       if (!validate) return { errors: [`There is no tool ${quoted(name)}.`] };
-      const text = given.trim() === "" ? "{}" : repairArguments(given);
+      const text = given.trim() === "" ? "{}" : repairArguments(given.toWellFormed());
       if (text === undefined) return { errors: [`The arguments of ${name} are not one whole JSON object.`] };
       const result = validate(text, effort);
       if (result.ok) return { call: { name, arguments: result.text }, repaired: text !== given.trim() && given !== "" };
