@@ -51,8 +51,9 @@ function namesOf(field: DescField): [string, Member][] {
 
 /**
  * Prepares a message in JSON for protobuf's parser, in place. Enum words become numbers. Members that stand for an
- * absent field go, and so do members that the message does not have, after `onUnknown` received their path. Protobuf's
- * parser itself either refuses all of these or drops enum words without a trace.
+ * absent field go, and so do members that the message does not have, after `onUnknown` received their path. Lone
+ * surrogates in texts become U+FFFD, as on `/v1`. Protobuf's parser itself either refuses all of these or drops enum
+ * words without a trace.
  * @param path the path of the message, with a dot at its end; empty for the request
  * @throws Failure invalid_request with the path of a word or number that its enum does not know, of a value that is no
  *   list or object, and of a field that is given under both of its names
@@ -73,7 +74,16 @@ export function normalize(desc: DescMessage, message: JsonObject, path: string, 
       throw invalid(at, `${at} is given twice, as ${name} and as ${otherName}. Send one of them.`);
     if (isAbsent(field, value)) delete message[name];
     else if (field.enum || member.message) message[name] = normalizeField(member, value, at, onUnknown);
+    else if (field.scalar === ScalarType.STRING) message[name] = wellFormed(value);
   }
+}
+
+/** A text, or each of a list or map, with U+FFFD in place of lone surrogates. */
+function wellFormed(value: JsonValue): JsonValue {
+  const one = (text: JsonValue) => (typeof text === "string" ? text.toWellFormed() : text);
+  if (Array.isArray(value)) return value.map(one);
+  if (!isObject(value)) return one(value);
+  return Object.fromEntries(Object.entries(value).map(([name, text]) => [name, one(text)]));
 }
 
 function normalizeField(member: Member, value: JsonValue, path: string, onUnknown: OnUnknown): JsonValue {

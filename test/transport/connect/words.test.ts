@@ -120,6 +120,17 @@ test("reads the words of the contract and those of protobuf", async ({ echo: { u
   assert.deepEqual([refused.code, refused.field], ["invalid_request", "interval"]);
 });
 
+test("replaces lone surrogates in texts, as /v1 does", async ({ echo: { url, seen } }) => {
+  const body =
+    '{"messages":[{"role":"user","content":"a\\ud83d \\ude00\\ud83d\\ude00"}],' +
+    '"stopSequences":["\\ud83d","b"],"tags":{"team":"\\ude00"}}';
+  assert.deepEqual(await call(url, NOTICED, body), { status: 200 });
+  const { messages, stopSequences, tags } = seen.request as GenerateRequest;
+  assert.equal(messages[0]?.content, "a\ufffd \ufffd😀");
+  assert.deepEqual(stopSequences, ["\ufffd", "b"]);
+  assert.deepEqual(tags, { team: "\ufffd" });
+});
+
 test("refuses what could grant more than was asked", async ({ t, echo: { url, seen } }) => {
   const rows: [body: string, field: string][] = [
     ['{"scopes":["SCOPE_METRICZ"]}', "scopes[0]"],
