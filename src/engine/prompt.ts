@@ -25,10 +25,13 @@ const STRICT =
 const CONTINUE =
   "Continue your last message exactly from where it stops. Do not repeat any of it, do not begin anew, do not comment.";
 
+/** The user's turn where the caller has none. */
+const BEGIN = "Begin.";
+
 /**
  * Builds the prompt for a model, in the form that every vendor accepts:
  * - All system texts come first, because some vendors reject them between messages.
- * - There are no empty messages, because some vendors reject them.
+ * - No message is empty or has only white space as its text, because some vendors reject both.
  * - Roles alternate and the first is the user's, because Bedrock and the chat templates of many open models require it.
  * - The last message is the user's, because newer models reject a prefilled answer.
  */
@@ -36,14 +39,24 @@ export function buildPrompt(conversation: Conversation, shape: Shape): Prompt {
   const instructions = [SERVICE];
   if (shape === "extract") instructions.push(EXTRACT);
   if (shape === "json_schema") instructions.push(STRICT);
-  const system = conversation.system.filter((text) => text !== "");
-  const messages = alternating(conversation.messages.filter(hasContent));
-  if (messages.length === 0) messages.push({ role: "user", text: system.pop() ?? "" });
-  if (messages[0]?.role === "assistant") messages.unshift({ role: "user", text: "Begin." });
+  const system = conversation.system.filter(isWritten);
+  const messages = alternating(conversation.messages.map(withoutBlank).filter(hasContent));
+  if (messages.length === 0) messages.push({ role: "user", text: system.pop() ?? BEGIN });
+  if (messages[0]?.role === "assistant") messages.unshift({ role: "user", text: BEGIN });
   if (messages.at(-1)?.role === "assistant")
     messages.push({ role: "user", text: conversation.continues ? CONTINUE : "Go on." });
   // A copy, because an array that has grown keeps room for 16 more.
   return { system: [...instructions, ...system].join("\n\n"), messages: [...messages] };
+}
+
+/** Whether a text has more than white space. */
+function isWritten(text: string): boolean {
+  return /\S/.test(text);
+}
+
+/** A message without text, if its text is only white space. */
+function withoutBlank(message: Message): Message {
+  return message.text === "" || isWritten(message.text) ? message : { ...message, text: "" };
 }
 
 function hasContent({ text, images, calls, results }: Message): boolean {
@@ -82,7 +95,7 @@ export function buildReask(prompt: Prompt, answer: string, errors: readonly stri
   const list = errors.map((error) => `- ${error}`).join("\n");
   const correction = `That is not valid:\n${list}\n${demand}`;
   const messages: Message[] = [
-    { role: "assistant", text: answer === "" ? "(empty)" : answer },
+    { role: "assistant", text: isWritten(answer) ? answer : "(empty)" },
     { role: "user", text: correction },
   ];
   return { ...prompt, messages: [...prompt.messages, ...messages] };

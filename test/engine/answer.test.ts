@@ -242,6 +242,25 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     assert.deepEqual(called.tool_calls[0].arguments, { text: lone.toWellFormed() });
   });
 
+  test("sends a conversation with messages of white space only, whose text Anthropic refuses", async ({
+    tiers: { fast, strong, service },
+  }) => {
+    fast.always(({ body }) => (/:"(?: |\\[nt])+"/.test(body) ? { status: 400 } : { text: "Yes." }));
+    const tool_calls = [{ id: "c1", name: "note", arguments: {} }];
+    const messages = [
+      { role: "assistant", content: " \n" },
+      { role: "user", content: "a" },
+      { role: "assistant", content: "\n\n", tool_calls },
+      { role: "tool", content: "done", tool_call_id: "c1" },
+    ];
+    const tools = [{ name: "note", parameters: { type: "object" } }];
+    for (const body of [{ messages, tools }, { prompt: "\t\n" }]) {
+      const response = await service.post("/v1/generate", { ...body, effort: "low" });
+      assert.equal(response.status, 200, await response.text());
+    }
+    assert.deepEqual([fast.calls.length, strong.calls.length], [2, 0]);
+  });
+
   test("sends the caller's temperature; without one prose gets the vendor's own, and JSON 0 if it may", async ({
     kind,
     tiers: { fast, service },

@@ -38,10 +38,10 @@ test("alternates messages from user to user without losing text", () => {
       const prompt = rolesAndTexts(buildPrompt({ system: ["s"], messages, continues }, "text")).slice(1);
       for (const [i, [role]] of prompt.entries()) assert.equal(role, i % 2 === 0 ? "user" : "assistant");
       assert.equal(prompt.at(-1)?.[0], "user");
-      assert.ok(prompt.every(([, text]) => text !== "") || messages.every(({ text }) => text === ""));
+      assert.ok(prompt.every(([, text]) => text.trim() !== ""));
       const all = prompt.map(([, text]) => text).join("\n\n");
       let at = 0;
-      for (const { text } of messages) {
+      for (const { text } of messages.filter((message) => message.text.trim() !== "")) {
         assert.ok(all.indexOf(text, at) >= 0);
         at = all.indexOf(text, at) + text.length;
       }
@@ -69,6 +69,28 @@ test("takes the last instruction as the request when there are no messages", () 
   );
   assert.match(system?.[1] ?? "", /A\.$/);
   assert.deepEqual(messages, [["user", "B."]]);
+});
+
+test("sends no text of white space only, which Anthropic refuses", () => {
+  const calls = [{ id: "c1", name: "f", arguments: "{}" }];
+  const results = [{ id: "c1", name: "f", text: "sunny" }];
+  const messages: Message[] = [
+    user("Hi"),
+    assistant(" \n"),
+    user("The weather?"),
+    { ...assistant("\n\n"), calls },
+    { ...user(""), results },
+  ];
+  assert.deepEqual(buildPrompt({ system: [" "], messages, continues: false }, "text").messages, [
+    user("Hi\n\nThe weather?"),
+    { ...assistant(""), calls },
+    { ...user(""), results },
+  ]);
+  const blank = { messages: [user(" \n")], continues: false };
+  assert.deepEqual(buildPrompt({ system: ["A.", "\t"], ...blank }, "text").messages, [user("A.")]);
+  assert.deepEqual(buildPrompt({ system: [], ...blank }, "text").messages, [user("Begin.")]);
+  const [answer] = buildReask({ system: "", messages: [] }, "\n", ["x"], "Again.").messages;
+  assert.deepEqual(answer, assistant("(empty)"));
 });
 
 test("keeps images when messages are joined and when there is no text", () => {
