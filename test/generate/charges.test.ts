@@ -3,6 +3,7 @@ import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { describe } from "vitest";
 import { FinishReason, GenerationService } from "../../gen/chorus/v1/generation_pb.js";
 import { type Bench, test as base, credits, rowOf } from "../helpers/bench.ts";
+import { envelope, grpcCall } from "../helpers/grpc.ts";
 import { transports } from "../helpers/rpc.ts";
 import { eventsOf } from "../helpers/service.ts";
 import { until } from "../helpers/until.ts";
@@ -147,6 +148,24 @@ describe.for(["REST", "Connect", "gRPC"] as const)("the charge table over %s", (
       await charged(request, "upstream_failed", 0);
     }
   });
+});
+
+test("tells a stream whose caller's deadline has passed that it is charged", async ({ t, harness, callers }) => {
+  const { openai, service, count } = harness;
+  const { charged } = callers("gRPC");
+  const path = "/chorus.v1.GenerationService/StreamGenerate";
+  const headers = { "x-api-key": service.apiKey, "grpc-timeout": "500m", "content-type": "application/grpc+json" };
+  for (const [script, text] of [
+    [{ text: ["alpha ", "beta"], end: "hang", after: 1 }, "alpha "],
+    [{ end: "silent" }, ""],
+  ] as const) {
+    openai.always(script);
+    const request = fresh();
+    const { trailers } = await grpcCall(t, service.rpcUrl, path, headers, envelope(JSON.stringify(request)));
+    assert.equal(trailers["grpc-status"], "4");
+    assert.match(`${trailers["grpc-message"]}`, /^The deadline of the call passed\. .* are charged\.$/);
+    await charged(request, "caller_gone", credits(count(request.prompt), 0, count(text)));
+  }
 });
 
 type Way = "REST" | "Connect" | "gRPC";

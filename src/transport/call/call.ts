@@ -48,7 +48,7 @@ export class Call {
   limits: (() => readonly RateLimit[] | undefined) | undefined;
   /** Ends the count of the workspace's open requests. */
   leave: (() => void) | undefined;
-  /** The failure that a stream has sent as its last event. */
+  /** The failure of a stream, which its last event has if any was sent. */
   streamFailure: Failure | undefined;
   /** Own signal, where the connection's does not do. */
   #abort: LinkedAbort | undefined;

@@ -137,7 +137,7 @@ class CallServer {
     const { response } = call;
     if ((error instanceof CallerGone && !call.isLate) || response.headersSent || response.destroyed)
       return abortResponse(response);
-    const failure = error instanceof CallerGone ? new Failure("timed_out") : toFailure(error);
+    const failure = error instanceof CallerGone ? (call.streamFailure ?? new Failure("timed_out")) : toFailure(error);
     const isMalformed = failure.kind === "malformed_request";
     if (isMalformed && !streamOf(response)) response.setHeader("Connection", "close");
     const format = call.format ?? (isMalformed ? FLAT : this.#door.fallback(call));

@@ -13,6 +13,8 @@ type Writing = Pick<
   | ("signal" | "isLate" | "streamFailure" | "facts")
 >;
 
+const LATE = "The deadline of the call passed. The input, and the text that was written until then, are charged.";
+
 /** Length of pieces that are written at once, without waiting for the end of the turn. */
 const MAX_BATCH = 16_384;
 
@@ -65,10 +67,12 @@ export async function writeStream(
     });
   } catch (error) {
     flush();
+    const isLate = error instanceof CallerGone && call.isLate;
+    if (isLate) call.streamFailure = lateFailure(call);
     if (!response.headersSent) throw error;
-    if ((error instanceof CallerGone && !call.isLate) || response.destroyed) return abortResponse(response);
-    failure = error instanceof CallerGone ? new Failure("timed_out") : toFailure(error);
-    call.streamFailure = failure;
+    if ((error instanceof CallerGone && !isLate) || response.destroyed) return abortResponse(response);
+    call.streamFailure ??= toFailure(error);
+    failure = call.streamFailure;
   } finally {
     clearImmediate(pending);
     stopWaiting();
@@ -81,6 +85,11 @@ export async function writeStream(
   if (trailers) response.addTrailers(trailers as NodeJS.Dict<string>);
   response.end(batch.take());
   if (!response.writableFinished) endIfStalled(response, stallMs);
+}
+
+/** The failure of a stream whose caller's deadline has passed. From its admission on, it is charged. */
+function lateFailure({ facts }: Writing): Failure {
+  return new Failure("timed_out", facts.admittedAt === undefined ? {} : { message: LATE });
 }
 
 function beginStream(call: Writing, { headers }: EventFormat): void {
