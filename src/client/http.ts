@@ -33,6 +33,8 @@ export function idleTimeout(outer: AbortSignal | undefined, timeoutMs: number) {
   return {
     /** Aborts with the caller's signal, or with a `timeout` failure when the time has passed. */
     signal: controller.signal,
+    /** Stops the time until the next restart. */
+    pause: () => clearTimeout(timer),
     /** Restarts the time; call it when data arrives. */
     restart(): void {
       clearTimeout(timer);

@@ -98,8 +98,12 @@ async function* attemptOnce<Json>(
     }
     for await (const received of readEvents(response.body, idle.restart)) {
       const event = decode<Json>(received);
-      if (event) yield event;
-      if (event?.type === "done") return;
+      if (!event) continue;
+      // How long the caller takes for an event says nothing of the service.
+      idle.pause();
+      yield event;
+      if (event.type === "done") return;
+      idle.restart();
     }
     throw new Error("The stream ended without its last event.");
   } catch (error) {

@@ -201,6 +201,25 @@ test("fails after timeoutMs of silence; a comment resets the timeout", async () 
   assert.equal(await slow.chorus.stream({ prompt: "?" }).text(), "");
 });
 
+test("does not count the time that the caller takes for an event", async () => {
+  const pieces = ['event: delta\ndata: {"text":"a"}\n\n', `event: done\ndata: ${JSON.stringify(DONE)}\n\n`];
+  const fetch = async (_: unknown, init?: RequestInit) =>
+    new Response(
+      new ReadableStream({
+        start: (controller) => init?.signal?.addEventListener("abort", () => controller.error(init.signal?.reason)),
+        pull: (controller) => controller.enqueue(new TextEncoder().encode(pieces.shift())),
+      }),
+      { headers: { "content-type": "text/event-stream" } },
+    );
+  const chorus = createChorus({ baseUrl: "http://service", apiKey: "secret", fetch, timeoutMs: 100 });
+  const types: string[] = [];
+  for await (const { type } of chorus.stream({ prompt: "?" })) {
+    types.push(type);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  assert.deepEqual(types, ["delta", "done"]);
+});
+
 test("names an invalid option without quoting the key", async () => {
   const good = { baseUrl: "https://service", apiKey: "secret" };
   for (const [bad, name] of [
