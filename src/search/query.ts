@@ -15,8 +15,11 @@ const BOUNDARY = /(?<=[。！？])|(?<=[.!?؟])\s+|[\r\n]+/u;
 const QUESTION = /[?？؟]["'”’»)\]」』]*$/u;
 /** Characters at the end and at the beginning of a text in which a question is looked for, which takes some ms. */
 const SEARCHED = 16_384;
-/** Shorter questions ("Right?", "Why is that?") rarely name their subject. */
+/** Shorter questions ("Right?", "Why is that?") rarely name their subject. In letters of the Latin script. */
 const MIN_QUESTION = 20;
+/** Scripts that say the same with a third of the letters, and with two thirds. */
+const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu;
+const WITHOUT_VOWELS = /[\p{Script=Arabic}\p{Script=Hebrew}]/gu;
 
 /**
  * Makes the search query from the last user message. Of a long message it takes the last question of its end, else of
@@ -36,6 +39,13 @@ function question(text: string): string | undefined {
   return text
     .split(BOUNDARY)
     .findLast(
-      (sentence) => sentence.length >= MIN_QUESTION && sentence.length <= MAX_CHARACTERS && QUESTION.test(sentence),
+      (sentence) =>
+        sentence.length <= MAX_CHARACTERS && QUESTION.test(sentence) && latinLength(sentence) >= MIN_QUESTION,
     );
+}
+
+/** About the length that a text would have in the Latin script. */
+function latinLength(text: string): number {
+  const count = (script: RegExp) => text.match(script)?.length ?? 0;
+  return text.length + 2 * count(DENSE) + 0.5 * count(WITHOUT_VOWELS);
 }

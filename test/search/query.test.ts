@@ -42,6 +42,17 @@ test("uses the last meaningful question of a long text", () => {
   );
 });
 
+test("finds the short questions of scripts that need fewer letters", () => {
+  for (const [prose, asked, vague] of [
+    ["今天下了一整天的雨。", "雨伞是谁发明的？", "对吗？"],
+    ["今日は一日中雨が降りました。", "傘は誰が発明しましたか？", "なぜ？"],
+    ["오늘은 하루 종일 비가 왔다. ", "우산은 누가 발명했나요?", " 왜요?"],
+    ["كان يوما طويلا وممطرا. ", "ما هي عاصمة فرنسا؟", " لماذا؟"],
+    ["היה יום ארוך וגשום. ", "מי המציא את המטרייה?", " למה?"],
+  ] as const)
+    assert.equal(searchQuery([user(`${prose.repeat(50)}${asked} ${prose.repeat(50)}${vague}`)]), asked);
+});
+
 test("uses the beginning of a long text without a question, cut between words", () => {
   const query = searchQuery([user(`Summarise the news of the day. ${PROSE}`)]);
   assert.match(query, /^Summarise the news of the day\. It was .* [a-z]+[.,]?$/);
