@@ -38,6 +38,8 @@ export const BODIES = {
   max: 64 * 1024 * 1024,
   /** Largest body of a service that takes no prompts, in bytes. */
   maxSmall: 64 * 1024,
+  /** Largest body of an outcome, in bytes. Each of its 20,000 characters may be two escapes of JSON. */
+  maxOutcome: 256 * 1024,
   /** Most values in a body. A body with so many is parsed in 50 ms. */
   maxValues: 100_000,
   /** Largest body that is read on the event loop, in bytes. In the worst case its text takes 13 ms to count. */

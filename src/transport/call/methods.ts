@@ -99,6 +99,8 @@ const LABELS: Readonly<Record<keyof CallerMethods, RequestEnd["method"]>> = {
   getMessageModel: "models",
 };
 
+const RECORD_OUTCOME: DescMethod = GenerationService.method.recordOutcome;
+
 /** Requests with a prompt. */
 const PROMPTS: ReadonlySet<DescMessage> = new Set([
   GenerateRequestSchema,
@@ -130,7 +132,7 @@ function readMethod(desc: DescMethod): Method {
     takesPrompt,
     isCharged,
     isRepeatable: isCharged && desc.methodKind === "unary",
-    maxBytes: takesPrompt ? BODIES.max : BODIES.maxSmall,
+    maxBytes: takesPrompt ? BODIES.max : desc === RECORD_OUTCOME ? BODIES.maxOutcome : BODIES.maxSmall,
   };
 }
 
