@@ -17,6 +17,7 @@ import type {
   Tools,
   WrittenCall,
 } from "../models/port/model.ts";
+import { eligible } from "./plan/crew.ts";
 import { choosePlan, type PlanCriteria } from "./plan/plan.ts";
 import type { Steps } from "./plan/step.ts";
 import type { Conversation } from "./prompt.ts";
@@ -108,13 +109,13 @@ export function planOf(
   const { inputTokens = 0, promptField = "prompt" } = question;
   const fits = ({ contextTokens = Number.POSITIVE_INFINITY }) => inputTokens <= contextTokens;
   if (!enabledMembers(engine).some(fits)) throw new Failure("request_too_long", { field: promptField });
-  const { continues, messages } = question.conversation;
-  const hasImages = messages.some(({ images }) => images?.length);
-  const { tools } = question;
+  const { conversation, tools } = question;
+  const { continues } = conversation;
   const isCallable = tools !== undefined && tools.choice !== "none";
   const readCalls = isCallable
     ? (calls: readonly WrittenCall[]) => canonicalCalls(calls, tools, engine.validators)
     : undefined;
+  const hasImages = areImagesIn(conversation);
   const criteria = { ...question, continues, hasImages, read, readCalls, knowledge: engine.knowledge?.() };
   return choosePlan(engine.models, criteria, steps);
 }
@@ -168,9 +169,18 @@ function toolsOf({ tools }: Question, { messages }: Prompt): Tools | undefined {
  * The models that a request may call: at least one.
  * @throws Failure upstream_failed when all are disabled
  */
-export function enabledMembers({ models }: Engine): readonly Member[] {
+function enabledMembers({ models }: Engine): readonly Member[] {
   if (models.members.length === 0) throw allDisabled("No model");
   return models.members;
+}
+
+/** The models that may be asked again after an answer that is not valid: those that the plan could ask. */
+export function membersFor(engine: Engine, { conversation, inputTokens }: Question): readonly Member[] {
+  return eligible(enabledMembers(engine), { hasImages: areImagesIn(conversation), inputTokens });
+}
+
+function areImagesIn({ messages }: Conversation): boolean {
+  return messages.some(({ images }) => images?.length);
 }
 
 /** The failure of a request for which only disabled models are left. @param which `No model`, with what it must do */

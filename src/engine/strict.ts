@@ -11,6 +11,7 @@ import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   type Engine,
   type EngineEvent,
+  membersFor,
   modelCall,
   outputCeiling,
   planOf,
@@ -37,7 +38,7 @@ export async function* strictAnswer(
   const prompt = buildPrompt(question.conversation, "json_schema");
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";
-  const { members: ranked } = rank(engine.models.members, abilityOf(question.kind), engine.knowledge?.());
+  const { members: ranked } = rank(membersFor(engine, question), abilityOf(question.kind), engine.knowledge?.());
   const read = (text: string) => validObject(text, validate);
   let reask: Prompt | undefined;
 

@@ -13,8 +13,8 @@ import {
   type CallEvent,
   type Engine,
   type EngineEvent,
-  enabledMembers,
   type Finish,
+  membersFor,
   modelCall,
   outputCeiling,
   planOf,
@@ -143,9 +143,10 @@ function check({ calls, isOver, isCut }: Attempt, tools: Tools, { validators }: 
 }
 
 /** The model that is asked once more, of the tier of the level first. */
-function retry(engine: Engine, { level, kind }: Question, steps: Steps): Model {
+function retry(engine: Engine, question: Question, steps: Steps): Model {
+  const { level, kind } = question;
   const tier: Tier = level === "low" ? "fast" : "strong";
-  const { members } = rank(enabledMembers(engine), abilityOf(kind), engine.knowledge?.());
+  const { members } = rank(membersFor(engine, question), abilityOf(kind), engine.knowledge?.());
   return tierInTurn("reask", tier, members, steps);
 }
 

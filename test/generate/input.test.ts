@@ -80,6 +80,26 @@ describe("reads the input of a request", () => {
     assert.ok(vendors.anthropic.calls[0]?.body.includes(Buffer.from(data).toString("base64")));
   });
 
+  test("sends an image only to models that accept images also when an answer is not valid", async ({
+    shared: { vendors, service, script, calls },
+  }) => {
+    const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const attachments = [file("a.png", "image/png", png(300, 200))];
+    const answer = { text: '{"city":"Oslo"}', calls: [{ name: "note", arguments: '{"city":"Oslo"}' }] };
+    for (const [effort, demand] of [
+      ["low", { response_format: { type: "json_schema", schema: { ...parameters, additionalProperties: false } } }],
+      ["low", { tools: [{ name: "note", parameters }], tool_choice: "required" }],
+      ["medium", { tools: [{ name: "note", parameters }], tool_choice: "required" }],
+    ] as const) {
+      script({ openai: { draft: answer }, google: { draft: answer }, anthropic: { draft: { text: "A town." } } });
+      const response = await service.post("/v1/generate", { prompt: "Which city?", effort, attachments, ...demand });
+      const { code } = (await response.json()) as { code?: string };
+      assert.deepEqual([response.status, code], [502, "structured_output_failed"]);
+      assert.ok(vendors.anthropic.calls.length > 1);
+      assert.equal(calls().length, vendors.anthropic.calls.length);
+    }
+  });
+
   test("shortens files that exceed the context of the models, and counts the rest", async ({
     shared: { codes, script, calls, ask },
   }) => {
