@@ -1,6 +1,6 @@
 import { codeOf } from "./failures.ts";
 import type { ModelEntry } from "./port/entry.ts";
-import type { CallReport, ModelCall } from "./port/model.ts";
+import { type CallReport, lengthOfMessage, type ModelCall } from "./port/model.ts";
 import type { CallEnd } from "./try.ts";
 
 /** Characters of one token, for estimates: about right for English with any current tokenizer. */
@@ -43,9 +43,11 @@ export function callRecord(
 
 const NOTHING = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, thinkingTokens: 0 };
 
-function estimate({ prompt, format }: ModelCall, received: number): typeof NOTHING {
+function estimate({ prompt, format, tools }: ModelCall, received: number): typeof NOTHING {
   let sent = prompt.system.length + (format?.type === "schema" ? format.schema.length : 0);
-  for (const { text } of prompt.messages) sent += text.length;
+  for (const message of prompt.messages) sent += lengthOfMessage(message);
+  for (const { name, description, parameters } of tools?.list ?? [])
+    sent += name.length + description.length + parameters.length;
   return {
     ...NOTHING,
     inputTokens: Math.ceil(sent / TOKEN_CHARACTERS),

@@ -67,6 +67,18 @@ test("estimates a call without the vendor's figures from its texts", () => {
   assert.deepEqual([left.source, left.inputTokens, left.outputTokens], ["estimated", 4, 0]);
 });
 
+test("estimates tools, their calls and results as well", () => {
+  const asked = { id: "a", name: "look", arguments: '{"q":"12"}' };
+  const messages = [
+    { role: "user" as const, text: "1234" },
+    { role: "assistant" as const, text: "", calls: [asked] },
+    { role: "user" as const, text: "", results: [{ id: "a", name: "look", text: "x".repeat(4_000) }] },
+  ];
+  const list = [{ name: "look", description: "d".repeat(1_000), parameters: `{"type":"object"}${" ".repeat(979)}` }];
+  const sent = call({ prompt: { system: "12", messages }, tools: { list, choice: "auto", parallel: true } });
+  assert.equal(recordOf({ call: sent, outcome: "left" }).inputTokens, (2 + 4 + 10 + 4_000 + 4 + 1_000 + 996) / 4);
+});
+
 test("counts nothing for a call that failed without text", () => {
   const { source, inputTokens, outputTokens, usd } = recordOf({ outcome: "failed" });
   assert.deepEqual([source, inputTokens, outputTokens, usd], ["reported", 0, 0, 0]);
