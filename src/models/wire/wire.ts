@@ -225,9 +225,10 @@ export class Collector {
   /** Notes reported usage. Later counts replace earlier ones; absent ones change nothing. */
   report(claims: Partial<Record<keyof TokenUsage, unknown>>): void {
     if (Number(claims.thinkingTokens) > 0) this.thinks = true;
-    this.#claims ??= {};
     for (const name of ["inputTokens", "cachedTokens", "outputTokens", "thinkingTokens"] as const) {
-      if (claims[name] !== undefined && claims[name] !== null) this.#claims[name] = claims[name];
+      if (claims[name] === undefined || claims[name] === null) continue;
+      this.#claims ??= {};
+      this.#claims[name] = claims[name];
     }
   }
 

@@ -47,6 +47,13 @@ describe("Collector", () => {
     assert.deepEqual(into.usage, { inputTokens: 10, cachedTokens: 0, outputTokens: 7, thinkingTokens: 0 });
   });
 
+  test("has no usage where the vendor names it without figures", () => {
+    const into = new Collector();
+    into.report({});
+    into.report({ inputTokens: null, cachedTokens: undefined });
+    assert.equal(into.usage, undefined);
+  });
+
   test("takes the first reason, a refusal before any other, and `unknown` without one", () => {
     const into = new Collector();
     assert.equal(into.reason, "unknown");
