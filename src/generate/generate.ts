@@ -15,6 +15,7 @@ import { Failure } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
 import type { Reader } from "../engine/attachments/reader.ts";
 import type { DifficultyRater } from "../engine/difficulty/difficulty.ts";
+import type { Conversation } from "../engine/prompt.ts";
 import { Trace } from "../engine/trace.ts";
 import type { Delivered, Referee } from "../learning/referee.ts";
 import { PER_TURN } from "../overload/bounds.ts";
@@ -153,13 +154,14 @@ async function generate(
     noteAdmission(progress);
     if (parts.runs) showRun(parts.runs, progress);
     let ending: Ending;
+    let asked = input.conversation;
     try {
       // The requests of a burst are admitted together.
       const toAnswer = turns.enter(workspaceId);
       if (toAnswer) await toAnswer;
       for (const event of openingEvents(progress)) await take(event);
-      const grounded = checked.webSearch ? await search(parts.search, progress, take) : input.conversation;
-      await forEach(engineEvents(engine, progress, grounded), (engineEvent) => deliver(progress, engineEvent, take));
+      if (checked.webSearch) asked = await search(parts.search, progress, take);
+      await forEach(engineEvents(engine, progress, asked), (engineEvent) => deliver(progress, engineEvent, take));
       ending = context.signal.aborted ? failed(progress, new CallerGone()) : ended(progress);
     } catch (error) {
       ending = failed(progress, error);
@@ -167,7 +169,7 @@ async function generate(
     const settled = await settle(progress, lease, ending, engine);
     if (parts.runs) leaveRun(parts.runs, progress);
     if ("failure" in ending) throw ending.failure;
-    if (ending.outcome === "ok") parts.referee?.offer(delivered(progress));
+    if (ending.outcome === "ok") parts.referee?.offer(delivered(progress, asked));
     const taken = take({ type: "done", done: doneMessage(progress, settled) });
     if (taken) await taken;
   } catch (error) {
@@ -178,9 +180,9 @@ async function generate(
   }
 }
 
-/** What the referee needs of an answer. */
-function delivered({ id, context, checked, choice, drafted }: Progress): Delivered {
+/** What the referee needs of an answer. @param asked with the files and search results that the models got */
+function delivered({ id, context, checked, choice, drafted }: Progress, asked: Conversation): Delivered {
   const { workspaceId } = context.caller;
   const { kind } = choice;
-  return { workspaceId, generation: id, kind, shape: checked.shape, asked: checked.conversation, drafted };
+  return { workspaceId, generation: id, kind, shape: checked.shape, asked, drafted };
 }

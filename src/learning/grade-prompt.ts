@@ -18,13 +18,15 @@ export interface GradePrompt {
   readonly answers: readonly string[];
 }
 
-/** @returns undefined for a request that is too long or has images, or without two different answers */
+/**
+ * @returns undefined for a request that is too long, or has images or calls of tools; and without two different answers
+ */
 export function gradePrompt(
   { system, messages }: { system: readonly string[]; messages: readonly Message[] },
   given: readonly string[],
   random: () => number,
 ): GradePrompt | undefined {
-  if (messages.some(({ images }) => images?.length)) return undefined;
+  if (messages.some(({ images, calls, results }) => images?.length || calls || results)) return undefined;
   const length = [...system, ...messages.map(({ text }) => text)].reduce((sum, { length }) => sum + length, 0);
   const different = [...new Set(given)];
   if (length > MAX_REQUEST || different.length < 2 || different.length > MAX_ANSWERS) return undefined;

@@ -19,7 +19,7 @@ export interface Delivered {
   readonly generation: string;
   readonly kind: Kind;
   readonly shape: Shape;
-  /** The caller's conversation. */
+  /** What the models were asked, with files and search results. */
   readonly asked: { readonly system: readonly string[]; readonly messages: readonly Message[] };
   readonly drafted: Drafted | undefined;
 }

@@ -5,6 +5,7 @@ import { gradePrompt, verdictOf } from "../../src/learning/grade-prompt.ts";
 import { GRADE_ENDS, refereeProblem } from "../../src/learning/referee.ts";
 import type { Member } from "../../src/models/catalogue.ts";
 import { openPool } from "../../src/store/pool.ts";
+import { png } from "../engine/attachments/files.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { PRICE, startPanel } from "../helpers/panel.ts";
 import { until } from "../helpers/until.ts";
@@ -102,6 +103,33 @@ test("grades drafts that disagree at no charge, stores no text, and gives way to
   assert.equal((await duels(panel)).length, 2, "graded once");
   assert.equal((await panel.service.post(`/v1/generations/${id}/outcome`, { expected: "c" })).status, 200);
   assert.deepEqual(await duels(panel), []);
+});
+
+test("shows the referee files, and grades no request of which it would not see a part", async (t) => {
+  const sees = { images: true };
+  const panel = await startPanel(t, referee(10), { openai: sees, anthropic: sees, google: sees });
+  script(panel, right);
+  const note = { name: "a.txt", media_type: "text/plain", data: Buffer.from("They live in Tarn.").toString("base64") };
+  const image = { name: "a.png", media_type: "image/png", data: Buffer.from(png(9, 9)).toString("base64") };
+  const call = { id: "call_1", name: "look", arguments: {} };
+  const asked = { role: "user", content: QUESTION };
+  for (const body of [
+    { prompt: QUESTION, attachments: [image] },
+    {
+      messages: [
+        asked,
+        { role: "assistant", tool_calls: [call] },
+        { role: "tool", tool_call_id: "call_1", content: "b" },
+      ],
+    },
+    { prompt: QUESTION, attachments: [note] },
+  ])
+    await panel.ask({ ...body, effort: "medium" });
+  await until(async () => (await counts(panel)).graded === 1);
+  assert.equal((await counts(panel)).dropped, 2);
+  const [grading, ...more] = panel.vendors.google.calls.filter(isGrading);
+  assert.equal(more.length, 0);
+  assert.match(grading?.body ?? "", /They live in Tarn\..*What is the capital/);
 });
 
 test("answers at once while the referee hangs, drops what does not fit, and stops cleanly", async (t) => {
