@@ -65,6 +65,8 @@ export function refusedOption(
     strictTools: sent.tools?.list.some(({ strict }) => strict) ?? false,
     toolChoice: sent.tools !== undefined && sent.tools.choice !== "auto",
     parallel: sent.tools?.parallel === false,
+    toolReasoning: sent.tools !== undefined && sent.reasoning !== undefined,
+    toolFormat: sent.tools !== undefined && sent.format !== undefined,
   };
   const names = Object.entries(format.optionNames) as [Option, RegExp][];
   const named = names.find(

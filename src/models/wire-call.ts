@@ -21,8 +21,9 @@ export function wireCall(
 ): WireCall {
   const schema = call.format?.type === "schema" ? call.format.schema : undefined;
   const isStrict = schema !== undefined && forms.format === 0 && format.takesStrictly(schema);
+  const isRefused = call.tools !== undefined && forms.toolFormat > 0;
   // Beside the caller's tools, a schema cannot be one.
-  const isTaken = isStrict || !call.tools || !format.sendsSchemaAsTool;
+  const isTaken = !isRefused && (isStrict || !call.tools || !format.sendsSchemaAsTool);
   const isSent = schema !== undefined && isTaken && forms.format < SCHEMA_FORMS;
   const { temperature, reasoning } = sampling(call, format, forms);
   const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
@@ -37,7 +38,11 @@ export function wireCall(
     maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
     temperature,
     stops: call.stops ?? [],
-    format: isSent ? { type: "schema", schema, strict: isStrict } : call.format && { type: "json" },
+    format: isSent
+      ? { type: "schema", schema, strict: isStrict }
+      : isRefused
+        ? undefined
+        : call.format && { type: "json" },
     tools: call.tools && wireTools(call.tools, format, forms),
     reasoning,
     streamed: call.streamed,
@@ -61,11 +66,13 @@ function isStrict(schema: string, format: WireFormat): boolean {
 
 /** Temperature and reasoning of a call, where the vendor may take only one of the two. */
 function sampling(
-  { temperature, defaultTemperature, reasoning }: ModelCall,
+  { temperature, defaultTemperature, reasoning, tools }: ModelCall,
   { temperatureOrReasoning, forms: { reasoning: lastForm } }: WireFormat,
   forms: Forms,
 ): Pick<WireCall, "temperature" | "reasoning"> {
-  if (!temperatureOrReasoning) return { temperature: temperature ?? defaultTemperature, reasoning };
+  const isOff = reasoning !== undefined && tools !== undefined && forms.toolReasoning > 0;
+  if (!temperatureOrReasoning)
+    return { temperature: temperature ?? defaultTemperature, reasoning: isOff ? "none" : reasoning };
   const thinks = reasoning !== undefined && reasoning !== "none" && forms.reasoning < lastForm;
   const sent = temperature ?? (thinks ? undefined : defaultTemperature);
   return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };

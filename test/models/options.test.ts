@@ -207,6 +207,44 @@ describe("usage of a stream", () => {
   });
 });
 
+describe("options that a model does not take beside tools", () => {
+  const list = [{ name: "look", description: "", parameters: '{"type":"object"}' }];
+  const tools = { list, choice: "auto" as const, parallel: true };
+
+  test("OpenAI's model that does not think in a call with tools thinks in others", async () => {
+    const { vendor, sent } = modelOf("openai");
+    const message =
+      "Function tools with reasoning_effort are not supported for gpt-6-luna in /v1/chat/completions. To use " +
+      "function tools, use /v1/responses or set reasoning_effort to 'none'.";
+    const error = { message, type: "invalid_request_error", param: "reasoning_effort" };
+    // Left out, the model's own effort is refused as well.
+    vendor.always(({ json }) => (json.tools && json.reasoning_effort !== "none" ? { status: 400, error } : {}));
+    const efforts = async (more: Partial<ModelCall>) => (await sent(more)).map((body) => body.reasoning_effort);
+    assert.deepEqual(await efforts({ reasoning: "high", tools }), ["high", "none"]);
+    assert.deepEqual(await efforts({ reasoning: "low", tools }), ["none"]);
+    assert.deepEqual(await efforts({ reasoning: "high" }), ["high"]);
+  });
+
+  test("Gemini that takes no format beside tools gets the schema in the prompt there, and as such elsewhere", async () => {
+    const message = "Function calling with a response mime type: 'application/json' is unsupported";
+    const schema = '{"type":"object","properties":{"city":{"type":"string"}}}';
+    for (const format of [{ type: "schema", schema }, { type: "json" }] as const) {
+      const { vendor, sent } = modelOf("google");
+      vendor.always(({ body }) =>
+        body.includes('"tools"') && body.includes("responseMimeType")
+          ? { status: 400, error: { message, type: "INVALID_ARGUMENT" } }
+          : {},
+      );
+      const first = await sent({ format, tools });
+      assert.deepEqual(has(first, "responseMimeType"), [true, false]);
+      if (format.type === "schema") assert.match(JSON.stringify(first[1]?.systemInstruction), /city/);
+      assert.deepEqual(has(await sent({ format, tools }), "responseMimeType"), [false]);
+      assert.deepEqual(has(await sent({ format }), "responseMimeType"), [true]);
+      assert.deepEqual(has(await sent({ format }), "responseJsonSchema"), [format.type === "schema"]);
+    }
+  });
+});
+
 describe("prompt caching", () => {
   const LONG = "x".repeat(5_000);
   const prompt = { system: "", messages: [{ role: "user" as const, text: LONG }] };

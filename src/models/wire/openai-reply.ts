@@ -135,6 +135,9 @@ const TOO_LONG = new RegExp(
   "i",
 );
 
+/** The words that refuse reasoning in a call with tools. The parameter beside them is `reasoning_effort`. */
+export const BESIDE_TOOLS = /\btools? with reasoning_effort\b/i;
+
 /** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
 function describe({ message, code, param, type }: JsonObject, body: string): WireError {
   const words = wordsOf(code, type, typeof message === "string" ? message : body);
@@ -143,7 +146,7 @@ function describe({ message, code, param, type }: JsonObject, body: string): Wir
   return {
     about: words,
     code: code ?? type,
-    ...(typeof param === "string" && param !== "" ? { param } : {}),
+    ...(typeof param === "string" && param !== "" && !BESIDE_TOOLS.test(words) ? { param } : {}),
     ...(code === "insufficient_quota" ? { retryable: false } : {}),
   };
 }

@@ -2,7 +2,7 @@ import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import type { ModelEntry } from "../port/entry.ts";
 import type { Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
-import { readError, readEvent, readWhole } from "./openai-reply.ts";
+import { BESIDE_TOOLS, readError, readEvent, readWhole } from "./openai-reply.ts";
 import { type RootRule, sentTool } from "./tool-schema.ts";
 import { type Forms, type JsonObject, SCHEMA_FORMS, type WireCall, type WireFormat, withRawMember } from "./wire.ts";
 
@@ -15,13 +15,15 @@ export const openai: WireFormat = {
   // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
-    ...{ strictTools: 1, toolChoice: 1, parallel: 1 },
+    ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 1, toolFormat: 0 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop\b/i,
     maxTokens: /\bmax_?(completion_?)?tokens\b/i,
     format: /\bresponse_?format\b|\bjson_(object|schema)\b/i,
+    // GPT-5.4 and later take no other effort than `none` beside tools, also not their own default.
+    toolReasoning: BESIDE_TOOLS,
     // Ollama: "does not support thinking".
     reasoning: /\breasoning(_effort)?\b|\bthinking\b|\bchat_template_kwargs\b/i,
     cacheKey: /\bprompt_cache_key\b/i,

@@ -6,7 +6,9 @@ import { ThinkFilter } from "./think.ts";
 /** Parts of a call that a model may refuse. The call still works without them. */
 export type Option =
   | ("temperature" | "stops" | "maxTokens" | "format" | "reasoning" | "cacheKey" | "usage")
-  | ("strictTools" | "toolChoice" | "parallel");
+  | ("strictTools" | "toolChoice" | "parallel")
+  // Reasoning and format in a call with tools, where a model may take each of the two, but not both.
+  | ("toolReasoning" | "toolFormat");
 
 /**
  * The form in which each option is sent. 0 is the first form; each refusal moves on to the next. After the last form
