@@ -34,7 +34,7 @@ export function wireCall(
   const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
   return {
     model: entry.model,
-    prompt: schema !== undefined && !isSent ? withSchema(call.prompt, schema) : call.prompt,
+    prompt: withDemands(call, { schema: isSent ? undefined : schema, isForced: forms.toolChoice === 0 }),
     maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
     temperature,
     stops: call.stops ?? [],
@@ -78,7 +78,19 @@ function sampling(
   return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };
 }
 
-function withSchema({ system, messages }: Prompt, schema: string): Prompt {
-  const words = `Answer with one JSON object that is valid against this JSON Schema, and with nothing else:\n${schema}`;
-  return { system: system === "" ? words : `${system}\n\n${words}`, messages };
+/** The prompt with what the vendor does not enforce: a schema, or the call of a tool. */
+function withDemands(
+  { prompt, tools }: ModelCall,
+  { schema, isForced }: { schema: string | undefined; isForced: boolean },
+): Prompt {
+  const demands: string[] = [];
+  if (schema !== undefined)
+    demands.push(
+      `Answer with one JSON object that is valid against this JSON Schema, and with nothing else:\n${schema}`,
+    );
+  if (!isForced && tools?.choice === "required") demands.push("Call a tool.");
+  if (!isForced && typeof tools?.choice === "object") demands.push(`Call the tool ${tools.choice.name}.`);
+  if (demands.length === 0) return prompt;
+  const { system, messages } = prompt;
+  return { system: [...(system === "" ? [] : [system]), ...demands].join("\n\n"), messages };
 }

@@ -225,6 +225,30 @@ describe("options that a model does not take beside tools", () => {
     assert.deepEqual(await efforts({ reasoning: "high" }), ["high"]);
   });
 
+  test("Claude that cannot be forced to call a tool is asked without", async () => {
+    const { vendor, sent } = modelOf("anthropic");
+    const refused = (message: string) => ({ status: 400, error: { message, type: "invalid_request_error" } });
+    vendor.always(({ json }) => {
+      const { type } = (json.thinking ?? {}) as { type?: string };
+      if (type === "disabled") return refused('"thinking.type.disabled" is not supported for this model.');
+      return /"tool_choice":\{"type":"(?:any|tool)"/.test(JSON.stringify(json))
+        ? refused('tool_choice: type "tool" and "any" are not supported for this model.')
+        : {};
+    });
+    const asked = async (choice: "required" | { name: string }) =>
+      (await sent({ reasoning: "high", tools: { ...tools, choice } })).map(({ thinking, tool_choice, system }) => [
+        thinking,
+        tool_choice,
+        system,
+      ]);
+    assert.deepEqual(await asked("required"), [
+      [{ type: "disabled" }, { type: "any" }, undefined],
+      [undefined, { type: "any" }, undefined],
+      [{ type: "adaptive" }, { type: "auto" }, "Call a tool."],
+    ]);
+    assert.deepEqual(await asked({ name: "look" }), [[{ type: "adaptive" }, { type: "auto" }, "Call the tool look."]]);
+  });
+
   test("Gemini that takes no format beside tools gets the schema in the prompt there, and as such elsewhere", async () => {
     const message = "Function calling with a response mime type: 'application/json' is unsupported";
     const schema = '{"type":"object","properties":{"city":{"type":"string"}}}';

@@ -25,13 +25,15 @@ export const anthropic: WireFormat = {
   // format: the schema; the prompt alone asks for any JSON. reasoning: see `thinkingFields`.
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS, reasoning: 3, cacheKey: 1, usage: 0 },
-    ...{ strictTools: 1, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 0 },
+    ...{ strictTools: 1, toolChoice: 1, parallel: 0, toolReasoning: 0, toolFormat: 0 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
     maxTokens: /\bmax_?tokens\b(?!.*\bbudget_tokens\b)/i,
     strictTools: /\btools\.\d+\b.*\bstrict\b|\bstrict\b.*\btools?\b/i,
+    // From Claude Opus 5.5 on: 'tool_choice: type "tool" and "any" are not supported for this model.'
+    toolChoice: /\btool_choice\b[^.]*\bnot supported\b/i,
     format: /\boutput_config\.format\b|\boutput_format\b|\b(?:json_|input_)?schema\b|\btools?\b|\btool_choice\b/i,
     reasoning: /\bthinking\b|\beffort\b|\badaptive\b|\bbudget_tokens\b|\boutput_config\b/i,
     cacheKey: /\bcache_control\b/i,
@@ -47,7 +49,7 @@ export const anthropic: WireFormat = {
   request(_, call, forms) {
     const { format, tools } = call;
     const schema = format?.type === "schema" ? format : undefined;
-    const isForced = tools?.choice === "required" || typeof tools?.choice === "object";
+    const isForced = forces(call, forms);
     // A model that thinks must not be forced to call a tool.
     const thinking = thinkingFields(isForced ? { ...call, reasoning: "none" } : call, forms);
     const effort = object(thinking.output_config).effort;
@@ -64,7 +66,7 @@ export const anthropic: WireFormat = {
       ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
       ...(effort !== undefined && !schema?.strict ? { output_config: { effort } } : {}),
       ...(schema && !schema.strict ? { tool_choice: answerChoice(object(thinking.thinking)) } : {}),
-      ...(tools ? { tool_choice: toolChoice(tools) } : {}),
+      ...(tools ? { tool_choice: toolChoice(tools, isForced) } : {}),
     });
     const spoken = withRawMember(fields, "messages", `[${messages(call, forms).join(",")}]`);
     const body = tools ? withRawMember(spoken, "tools", toolsText(call, forms)) : spoken;
@@ -105,11 +107,16 @@ function answerChoice({ type = "disabled" }: JsonObject): JsonObject {
 
 type WireTools = NonNullable<WireCall["tools"]>;
 
-function toolChoice({ choice, parallel }: WireTools): JsonObject {
+/** Whether the call forces the model to use a tool of the caller. Some models cannot be forced. */
+function forces({ tools }: WireCall, forms: Forms): boolean {
+  return forms.toolChoice === 0 && (tools?.choice === "required" || typeof tools?.choice === "object");
+}
+
+function toolChoice({ choice, parallel }: WireTools, isForced: boolean): JsonObject {
   if (choice === "none") return { type: "none" };
   const one = parallel ? {} : { disable_parallel_tool_use: true };
-  if (typeof choice === "object") return { type: "tool", name: choice.name, ...one };
-  return { type: choice === "required" ? "any" : "auto", ...one };
+  if (!isForced) return { type: "auto", ...one };
+  return { ...(typeof choice === "object" ? { type: "tool", name: choice.name } : { type: "any" }), ...one };
 }
 
 const ROOT: RootRule = { refused: ["anyOf", "oneOf", "allOf"], needsProperties: false };
