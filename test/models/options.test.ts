@@ -249,7 +249,7 @@ describe("options that a model does not take beside tools", () => {
     assert.deepEqual(await asked({ name: "look" }), [[{ type: "adaptive" }, { type: "auto" }, "Call the tool look."]]);
   });
 
-  test("Gemini that takes no format beside tools gets the schema in the prompt there, and as such elsewhere", async () => {
+  test("Gemini that takes no format beside tools reads the schema in the prompt there", async () => {
     const message = "Function calling with a response mime type: 'application/json' is unsupported";
     const schema = '{"type":"object","properties":{"city":{"type":"string"}}}';
     for (const format of [{ type: "schema", schema }, { type: "json" }] as const) {
