@@ -27,7 +27,7 @@ export function isStrictSchema(text: string, { takes, allRequired, fits }: Stric
     membersOf(node).every(([keyword, value]) => COMMON.has(keyword) || takes(keyword, value));
   const type = member(root, "type");
   if (type?.kind !== "scalar" || type.text !== '"object"') return false;
-  return all.every((node) => isTaken(node) && (!isObjectType(node) || isClosed(node, allRequired))) && fits(all);
+  return all.every((node) => isTaken(node) && (!isOfType(node, "object") || isClosed(node, allRequired))) && fits(all);
 }
 
 /** The names of an object's properties that are not required. */
@@ -61,8 +61,9 @@ function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][
   return node?.kind === "object" ? node.members : [];
 }
 
-function isObjectType(schema: JsonNode): boolean {
+/** Whether a schema names a type, alone or in a list. */
+export function isOfType(schema: JsonNode, wanted: string): boolean {
   const type = member(schema, "type");
   const names = type?.kind === "array" ? type.items : type ? [type] : [];
-  return names.some((name) => name.kind === "scalar" && JSON.parse(name.text) === "object");
+  return names.some((name) => name.kind === "scalar" && JSON.parse(name.text) === wanted);
 }

@@ -107,6 +107,30 @@ test("asks OpenRouter for reasoning in its own field", () => {
   assert.equal(JSON.parse(body).reasoning_effort, undefined);
 });
 
+test("gives each array in a tool's schema the items that OpenAI demands, and no other server's", async () => {
+  for (const [parameters, sentAs] of [
+    [
+      '{"type":"object","properties":{"type":{"type":["array","null"]},"array":{"enum":["array"]}}}',
+      '{"type":"object","properties":{"type":{"type":["array","null"],"items":{}},"array":{"enum":["array"]}}}',
+    ],
+    [
+      '{"type":"object","properties":{"a":{"anyOf":[{"type":"array","items":{"type":"array"}}]}}}',
+      '{"type":"object","properties":{"a":{"anyOf":[{"type":"array","items":{"type":"array","items":{}}}]}}}',
+    ],
+  ] as const) {
+    const list = [{ name: "look", description: "", parameters }];
+    const given = { list, choice: "auto" as const, parallel: true };
+    for (const [entry, expected] of [
+      [{}, sentAs],
+      [COMPATIBLE, parameters],
+    ] as const) {
+      const [body] = await sent(entry, { tools: given });
+      const tools = body?.tools as { function: { parameters: unknown } }[] | undefined;
+      assert.deepEqual(tools?.[0]?.function.parameters, JSON.parse(expected), parameters);
+    }
+  }
+});
+
 test("fails after a bounded number of refusals", async () => {
   const before = vendor.calls.length;
   vendor.always(({ json }) => ({
