@@ -3,15 +3,15 @@ import {
   type Message,
   type Notice,
   Role,
-  type Tool as ToolMessage,
   ToolMode,
   ToolModeSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { invalidField } from "../contract/failure.ts";
-import { parseJson } from "../contract/json.ts";
+import { type JsonNode, parseJson } from "../contract/json.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { looseSchema } from "../engine/structured/loose-schema.ts";
-import type { ToolCall, Tools } from "../models/port/model.ts";
+import type { Tool, ToolCall, Tools } from "../models/port/model.ts";
+import { formOfTool } from "../models/port/tool-form.ts";
 import { notice } from "./notices.ts";
 
 const MAX_TOOLS = 128;
@@ -32,20 +32,23 @@ const NO_ARGUMENTS = '{"type":"object","properties":{}}';
 export function checkTools({ tools, toolChoice, parallelToolCalls = true }: GenerateRequest): Tools | undefined {
   if (tools.length > MAX_TOOLS) throw invalidField("tools", `may have ${MAX_TOOLS} items at most. Send fewer.`);
   const names = new Set<string>();
-  for (const [i, { name, parameters, strict }] of tools.entries()) {
+  const list: Tool[] = [];
+  for (const [i, { name, description, parameters, strict }] of tools.entries()) {
     if (!NAME.test(name)) throw invalidField(`tools[${i}].name`, NAME_RULE);
     if (names.has(name)) throw invalidField(`tools[${i}].name`, "is the name of an earlier tool. Rename it.");
     names.add(name);
-    if (parameters !== "") checkObject(`tools[${i}].parameters`, parameters, "a JSON Schema, which is an object");
+    const text = parameters === "" ? NO_ARGUMENTS : parameters;
+    const schema = checkObject(`tools[${i}].parameters`, text, "a JSON Schema, which is an object");
     const gap = strict ? gapOf(parameters) : undefined;
     if (gap !== undefined) {
       const problem = `cannot be checked as a whole, as strict demands: ${gap}. Change it, or leave strict out.`;
       throw invalidField(`tools[${i}].parameters`, problem);
     }
+    list.push({ name, description, parameters: text, ...formOfTool(text, schema) });
   }
   const choice = choiceOf(toolChoice, names);
   if (tools.length === 0) return undefined;
-  return { list: tools.map(toolOf), choice, parallel: parallelToolCalls };
+  return { list, choice, parallel: parallelToolCalls };
 }
 
 /** Most notices about schemas. */
@@ -65,10 +68,6 @@ export function toolNotices({ tools }: GenerateRequest): Notice[] {
 
 function gapOf(parameters: string): string | undefined {
   return parameters === "" ? undefined : looseSchema(parameters).gap;
-}
-
-function toolOf({ name, description, parameters }: ToolMessage): Tools["list"][number] {
-  return { name, description, parameters: parameters === "" ? NO_ARGUMENTS : parameters };
 }
 
 function choiceOf(choice: GenerateRequest["toolChoice"], names: ReadonlySet<string>): Tools["choice"] {
@@ -132,9 +131,10 @@ function callsOf({ toolCalls }: Message, path: string): Map<string, string> {
 }
 
 /** @throws Failure if a text, which may come from a caller of RPC, is not the JSON text of an object */
-function checkObject(field: string, text: string, expected: string): void {
+function checkObject(field: string, text: string, expected: string): JsonNode {
   try {
-    if (parseJson(text).kind === "object") return;
+    const node = parseJson(text);
+    if (node.kind === "object") return node;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw invalidField(field, `must be ${expected}. ${error.message}`);

@@ -127,6 +127,30 @@ describe("tools", () => {
       assert.match(JSON.stringify(json.tools), /"parameters":\{"type":"object","properties":\{\}\}/);
   });
 
+  for (const [size, note] of [
+    ["small", ""],
+    ["large", "It is read in a worker thread. ".repeat(1_000)],
+  ] as const)
+    test(`gives each array in a ${size} tool's schema the items that OpenAI demands`, async ({ vendors }) => {
+      const { vendor, service } = vendors.openai;
+      vendor.reset();
+      const array = (more: object) => ({ type: "array", ...more });
+      const properties = (more: object) => ({
+        type: { type: ["array", "null"], ...more },
+        array: { enum: ["array"], default: { type: "array" }, description: note },
+        items: { anyOf: [array({ items: array(more) }), { $ref: "#/$defs/List" }] },
+      });
+      const parameters = (more: object) => ({
+        type: "object",
+        properties: properties(more),
+        $defs: { List: array({ prefixItems: [array(more)], ...more }) },
+      });
+      const tools = [{ name: "look", parameters: parameters({}) }];
+      assert.equal((await service.post("/v1/generate", { ...ASK, tools })).status, 200);
+      const sent = vendor.calls[0]?.json.tools as { function: { parameters: object } }[] | undefined;
+      assert.deepEqual(sent?.[0]?.function.parameters, parameters({ items: {} }));
+    });
+
   test("gives Gemini results in the order of their calls", async ({ vendors: { google } }) => {
     const { vendor, service } = google;
     vendor.reset();

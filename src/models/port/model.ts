@@ -16,6 +16,10 @@ export interface Tool {
   readonly description: string;
   /** JSON Schema of the arguments, an object, as JSON text. It reaches the vendor unchanged. */
   readonly parameters: string;
+  /** The schema with `"items":{}` in each array that says nothing of its elements. Absent: there is none. */
+  readonly itemised?: string;
+  /** Whether every vendor takes the root of the schema as it is. Absent: not known. */
+  readonly hasPlainRoot?: boolean;
 }
 
 /** The tools of a request, at least one, and whether a model may or must ask for them. */

@@ -1,10 +1,9 @@
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
-import { TextCache } from "../../contract/text-cache.ts";
 import type { ModelEntry } from "../port/entry.ts";
 import type { Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
 import { BESIDE_TOOLS, readError, readEvent, readWhole } from "./openai-reply.ts";
-import { type RootRule, sentTool, withItems } from "./tool-schema.ts";
+import { type RootRule, sentTool } from "./tool-schema.ts";
 import { type Forms, type JsonObject, SCHEMA_FORMS, type WireCall, type WireFormat, withRawMember } from "./wire.ts";
 
 /**
@@ -107,17 +106,14 @@ function choiceFields({ choice, parallel }: WireTools, forms: Forms): JsonObject
 const ROOT: RootRule = { refused: ["anyOf", "oneOf", "allOf", "enum", "not"], needsProperties: true };
 const ROOT_OF_OTHERS: RootRule = { refused: [], needsProperties: true };
 
-/** Schemas in which each array has `items`, as OpenAI demands. Kept, because each step sends the tools again. */
-const itemised = new TextCache<string>({ entries: 512, length: 1_048_576 });
-
-/** Of the other servers, some refuse `strict`. */
+/** OpenAI demands `items` of each array. Of the other servers, some refuse `strict`. */
 function toolsText({ list }: WireTools, { vendor }: ModelEntry): string {
   const isOwn = vendor === "openai";
-  const tools = list.map(({ name, strict, ...tool }) => {
-    const { description, schema } = sentTool(tool, isOwn ? ROOT : ROOT_OF_OTHERS);
+  const tools = list.map(({ name, strict, itemised, ...tool }) => {
+    const given = isOwn && itemised !== undefined ? { ...tool, parameters: itemised } : tool;
+    const { description, schema } = sentTool(given, isOwn ? ROOT : ROOT_OF_OTHERS);
     const head = { name, ...(description === "" ? {} : { description }), ...(strict && isOwn ? { strict } : {}) };
-    const parameters = isOwn ? itemised.get(schema, withItems) : schema;
-    return `{"type":"function","function":${withRawMember(JSON.stringify(head), "parameters", parameters)}}`;
+    return `{"type":"function","function":${withRawMember(JSON.stringify(head), "parameters", schema)}}`;
   });
   return `[${tools.join(",")}]`;
 }

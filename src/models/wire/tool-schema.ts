@@ -1,5 +1,5 @@
-import { type JsonNode, JsonText, member, parseJson, stringifyJson } from "../../contract/json.ts";
-import { isOfType } from "../port/schema.ts";
+import { type JsonNode, JsonText, parseJson, stringifyJson } from "../../contract/json.ts";
+import type { Tool } from "../port/model.ts";
 
 /** What a vendor demands of the root of a tool's schema, and of no other node. */
 export interface RootRule {
@@ -23,9 +23,10 @@ interface SentTool {
  * @param parameters JSON text of an object
  */
 export function sentTool(
-  { description, parameters }: { description: string; parameters: string },
+  { description, parameters, hasPlainRoot }: Pick<Tool, "description" | "parameters" | "hasPlainRoot">,
   { refused, needsProperties }: RootRule,
 ): SentTool {
+  if (hasPlainRoot) return { description, schema: parameters };
   const text = new JsonText(parameters);
   const addsProperties = needsProperties && text.at(["properties"]) === undefined;
   const isTaken = text.at(["type"]) === '"object"' && refused.every((name) => text.at([name]) === undefined);
@@ -48,40 +49,4 @@ const NO_PROPERTIES: Members[number] = ["properties", { kind: "object", members:
 
 function write(members: Members): string {
   return stringifyJson({ kind: "object", members });
-}
-
-/** Keywords whose value is a schema, a list of schemas, or an object of schemas. */
-const SCHEMA: ReadonlySet<string> = new Set(["items", "additionalProperties", "not"]);
-const LIST: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
-const NAMED: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "definitions"]);
-
-/**
- * Adds `"items":{}` to each array whose schema says nothing of its elements, which means the same.
- * @param schema JSON text
- */
-export function withItems(schema: string): string {
-  if (!schema.includes('"array"')) return schema;
-  let isChanged = false;
-  const visit = (node: JsonNode): JsonNode => {
-    if (node.kind !== "object") return node;
-    const members = node.members.map(([name, value]): [string, JsonNode] => {
-      if (SCHEMA.has(name)) return [name, visit(value)];
-      if (LIST.has(name) && value.kind === "array") return [name, { kind: "array", items: value.items.map(visit) }];
-      if (!NAMED.has(name) || value.kind !== "object") return [name, value];
-      return [name, { kind: "object", members: value.members.map(([key, each]) => [key, visit(each)]) }];
-    });
-    if (isOfType(node, "array") && member(node, "items") === undefined) {
-      members.push(["items", { kind: "object", members: [] }]);
-      isChanged = true;
-    }
-    return { kind: "object", members };
-  };
-  try {
-    const visited = visit(parseJson(schema));
-    return isChanged ? stringifyJson(visited) : schema;
-  } catch (error) {
-    // It is nested too deeply.
-    if (!(error instanceof SyntaxError)) throw error;
-    return schema;
-  }
 }
