@@ -63,15 +63,13 @@ export class CapRules {
         const refusal = refusalOf(subject, cap, isFinal && cap.figure === "credits");
         const opens = isSpent ? opensAt(account, subject, cap, used + needs) : undefined;
         const isTooMuch = needs > cap.amount;
-        const later = isTooMuch && opens === undefined ? opensAt(account, subject, cap, needs) : undefined;
-        if ((isTooMuch && opens === undefined && later === undefined) || isFinal)
-          return { refusal: { ...refusal, never: true } };
+        const later = isTooMuch ? opensAt(account, subject, cap, needs) : undefined;
+        if ((isTooMuch && later === undefined) || isFinal) return { refusal: { ...refusal, never: true } };
         const { period } = cap;
         const waits = opens === undefined ? [] : [msUntil(account, opens)];
-        if (isSpent && !isTooMuch && period !== "" && period !== "total") waits.push(msLeft(account, period));
-        let retry_ms = waits.length > 0 ? Math.min(...waits) : 1_000;
-        if (later !== undefined && period !== "" && period !== "total")
-          retry_ms = Math.max(msUntil(account, later), msLeft(account, period));
+        if (isSpent && period !== "" && period !== "total")
+          waits.push(Math.max(msLeft(account, period), later === undefined ? 0 : msUntil(account, later)));
+        const retry_ms = waits.length > 0 ? Math.min(...waits) : 1_000;
         if (isIdle) blocked ??= { ...refusal, retry_ms };
         else if (worst === undefined || retry_ms > (worst.retry_ms ?? 0)) worst = { ...refusal, retry_ms };
       }

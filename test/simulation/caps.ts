@@ -120,7 +120,7 @@ export function capsOf({ caps, at }: Pick<Account, "caps" | "at">, subject: stri
 }
 
 /**
- * When a cap of a subject ends and then leaves room for what is needed, by the rule of cap_opens.sql.
+ * When a cap of a subject ends and what holds then has room for what is needed, by the rule of cap_opens.sql.
  * @param cap the one that refuses
  */
 export function opensAt(account: Pick<Account, "caps" | "at">, subject: string, cap: Cap, needed: number) {
@@ -128,11 +128,12 @@ export function opensAt(account: Pick<Account, "caps" | "at">, subject: string, 
   const ends = account.caps
     .filter((other) => isSame(other) && [subject, templateOf(subject)].includes(other.subject))
     .map(({ endsAt = 0 }) => endsAt)
-    .filter((at) => at > account.at);
-  if (cap.period === "total" || ends.length === 0) return undefined;
-  const at = Math.min(...ends);
-  const later = capsOf({ caps: account.caps, at }, subject).find(isSame);
-  return later && later.amount < needed ? undefined : at;
+    .filter((at) => at > account.at)
+    .filter((at) => {
+      const later = capsOf({ caps: account.caps, at }, subject).find(isSame);
+      return !later || later.amount >= needed;
+    });
+  return cap.period === "total" || ends.length === 0 ? undefined : Math.min(...ends);
 }
 
 export function noUse(at: number): SubjectUse {

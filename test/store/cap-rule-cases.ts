@@ -161,6 +161,23 @@ const CHECK_CASES: Cases = {
     assert.deepEqual(await check(query, ["key:k"], 1, 1), limited("key:requests_total", NEVER));
   },
 
+  async "says to wait until the last of several caps ends, if only then is room"(query) {
+    await useOf(query, "user:u", { requests: [3, 3, 3, 3, 3] });
+    await cap(query, "user:*", "requests", "day", 0, { endsAt: AT + 5_000 });
+    await cap(query, "user:u", "requests", "day", 0, { endsAt: AT + 60_000 });
+    const until = (retry_ms: number) => limited("user:requests_per_day", { retry_ms });
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until(60_000));
+    await query("update caps set ends_at = to_timestamp($1::float8 / 1000) where subject = 'user:*'", [AT + 90_000]);
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until(90_000));
+    await query("update caps set amount = 4 where subject = 'user:*'");
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until(60_000));
+    const afterDay = AT + DAY_LEFT + 5_000;
+    await query("update caps set amount = 1, ends_at = to_timestamp($1::float8 / 1000) where subject = 'user:*'", [
+      afterDay,
+    ]);
+    assert.deepEqual(await check(query, ["user:u"], 1, 1), until(DAY_LEFT));
+  },
+
   async "lowers the effort only if all other caps allow the request"(query) {
     await useOf(query, "user:u", { requests: [3, 3, 3, 3, 3] });
     await cap(query, "user:u", "requests", "day", 3, { action: "low" });

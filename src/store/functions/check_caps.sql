@@ -37,16 +37,15 @@ begin
         'limit', cap_limit(subject, c.figure, c.period));
       opens := case when c.period <> 'total' and c.used + needs > c.amount
         then cap_opens(p.workspace_id, subject, p.at, c.figure, c.period, c.used + needs) end;
-      later := case when c.period <> 'total' and needs > c.amount and opens is null
+      later := case when c.period <> 'total' and needs > c.amount
         then cap_opens(p.workspace_id, subject, p.at, c.figure, c.period, needs) end;
-      if needs > c.amount and opens is null and later is null or c.period = 'total' and c.used + needs > c.amount then
+      if needs > c.amount and later is null or c.period = 'total' and c.used + needs > c.amount then
         return jsonb_build_object('refusal', refusal || '{"never": true}');
       end if;
+      -- For running requests there is no period.
       refusal := refusal || jsonb_build_object('retry_ms', case when c.used + needs <= c.amount then 1000
-        when later is not null
-          then greatest(ms_left_until(later, p.at, p.clock), ms_left_in_period(c.period, p.at, p.clock))
-        else least(ms_left_until(opens, p.at, p.clock),
-          case when needs <= c.amount then ms_left_in_period(c.period, p.at, p.clock) end) end);
+        else least(ms_left_until(opens, p.at, p.clock), case when c.period <> '' then
+          greatest(ms_left_until(later, p.at, p.clock), ms_left_in_period(c.period, p.at, p.clock)) end) end);
       if is_idle then
         blocked := coalesce(blocked, refusal);
       elsif worst is null or (refusal ->> 'retry_ms')::numeric > (worst ->> 'retry_ms')::numeric then
