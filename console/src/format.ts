@@ -31,7 +31,9 @@ export function amount(value: string | number): string {
 /** A rounded amount for headlines: two decimals from 100, four below. */
 export function roundAmount(value: string | number): string {
   const number = Number(value);
-  return new Intl.NumberFormat("en", { maximumFractionDigits: Math.abs(number) >= 100 ? 2 : 4 }).format(number);
+  const maximumFractionDigits = Math.abs(number) >= 100 ? 2 : 4;
+  // An amount that is rounded to zero has no sign.
+  return new Intl.NumberFormat("en", { maximumFractionDigits, signDisplay: "negative" }).format(number);
 }
 
 /** An amount for a table column, with aligned decimal points. @param decimals 4, or 6 for exact amounts */
