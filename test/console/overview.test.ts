@@ -69,6 +69,8 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
       `2026-03-13T${hour}:26:00Z to now`,
     ];
     assert.deepEqual([...asked].sort(), periods("09"));
+    // The pages load again a while after an answer has come.
+    await page.getByText("vs. previous").first().waitFor();
     asked.clear();
     await page.clock.setFixedTime(NOW + 3 * HOUR);
     await page.keyboard.press("Shift");
