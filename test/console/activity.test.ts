@@ -73,6 +73,32 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await page.context().close();
   });
 
+  test("saves the same period page after page, however long that takes", async ({ browser }) => {
+    const starts: unknown[] = [];
+    const answers: Answers = new Map([
+      ...USED,
+      [
+        LIST,
+        (request) => {
+          if (request.pageSize !== 1000) return USED.get(LIST)?.(request);
+          starts.push(request.from);
+          return { unary: { nextPageToken: starts.length < 3 ? "more" : "", generations: [{ id: "gen_1" }] } };
+        },
+      ],
+    ]);
+    const page = await openScene(browser, "/console/activity", answers);
+    await page.getByRole("region", { name: "Requests" }).locator("tbody tr").first().waitFor();
+    await page.evaluate(() => {
+      const start = Date.now();
+      let calls = 0;
+      Date.now = () => start + 60_000 * calls++;
+    });
+    await page.getByRole("button", { name: "CSV" }).click();
+    await until(() => starts.length === 3);
+    assert.equal(new Set(starts).size, 1, String(starts));
+    await page.context().close();
+  });
+
   test("stops live also while a refresh is under way", async ({ browser }) => {
     let calls = 0;
     const answers: Answers = new Map([

@@ -11,7 +11,7 @@ import { numberOf, wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress, pageWithRows } from "../all-pages.ts";
 import { type Cell, saveCsv } from "../csv.ts";
 import { iso } from "../format.ts";
-import { boundsOf, type Period } from "../parts/period.tsx";
+import { boundsOf, type Period, still } from "../parts/period.tsx";
 import { activity } from "../rpc.ts";
 
 export interface Filter {
@@ -89,8 +89,9 @@ const COLUMNS: readonly (readonly [name: string, cell: (row: Generation) => Cell
 
 /** Saves the requests that match the filter as a CSV file. @returns a sentence about the result */
 export async function exportGenerations(filter: Filter, progress: Progress, signal: AbortSignal): Promise<string> {
+  const shown = { ...filter, period: still(filter.period) };
   const { rows, isCut } = await allPages(async (token) => {
-    const { generations, next } = await find(filter, token, 1000, signal);
+    const { generations, next } = await find(shown, token, 1000, signal);
     return { rows: generations, next };
   }, progress);
   const cells = rows.map((row) => COLUMNS.map(([, cell]) => cell(row)));

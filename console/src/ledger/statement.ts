@@ -3,6 +3,7 @@ import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { saveCsv } from "../csv.ts";
 import { day, iso } from "../format.ts";
+import { still } from "../parts/period.tsx";
 import { credits } from "../rpc.ts";
 import { type LedgerFilter, requestOf } from "./filter.ts";
 import { readHours } from "./hours.ts";
@@ -13,7 +14,8 @@ type Read = (token: string) => Promise<{ rows: readonly string[][]; next: string
  * Saves what a filter shows as a CSV file, newest first: movements without holds and releases, or hours.
  * @returns a sentence about the result
  */
-export async function saveStatement(of: LedgerFilter, progress: Progress, signal: AbortSignal): Promise<string> {
+export async function saveStatement(filter: LedgerFilter, progress: Progress, signal: AbortSignal): Promise<string> {
+  const of = { ...filter, period: still(filter.period) };
   const [what, header, read] = of.show === "hours" ? hoursOf(of, signal) : movementsOf(of, signal);
   const { rows, isCut } = await allPages(read, progress);
   saveCsv(`chorus-statement-${day(of.period.from)}.csv`, [header, ...rows]);

@@ -67,6 +67,11 @@ export function previousOf(period: Period): Period {
   };
 }
 
+/** A period as it is now, for a file of many pages. */
+export function still({ name, from, to, key }: Period): Period {
+  return { name, from, to, key };
+}
+
 /** Start and end as fields of a request. */
 export function boundsOf({ from, to }: Period) {
   return { startTime: timestampFromDate(from), ...(to ? { endTime: timestampFromDate(to) } : {}) };

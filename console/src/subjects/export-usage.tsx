@@ -6,7 +6,7 @@ import { count, day } from "../format.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { boundsOf, type Period } from "../parts/period.tsx";
+import { boundsOf, type Period, still } from "../parts/period.tsx";
 import { Segments } from "../parts/segments.tsx";
 import { TextField } from "../parts/text-field.tsx";
 import { usage } from "../rpc.ts";
@@ -146,7 +146,8 @@ function useExport() {
 
 /** Writes page after page to a file, so that its length does not matter. @returns a sentence about the result */
 async function saveUsage(of: Export, progress: (rows: number) => void, signal: AbortSignal): Promise<string> {
-  const { period, group, format, currency, price } = of;
+  const { group, format, currency, price } = of;
+  const period = still(of.period);
   const [ending, type] = TYPES[format];
   const file = await openFile(`chorus-usage-${day(period.from)}.${ending}`, type);
   if (!file) return "Nothing was saved.";
