@@ -50,9 +50,17 @@ export function wireCall(
   };
 }
 
+/** Length of the schemas of tools up to which they are checked for a strict mode, which holds the event loop. */
+const MAX_STRICT = 65_536;
+
 function wireTools({ list, ...rest }: Tools, format: WireFormat, forms: Forms): WireCall["tools"] {
   const isTried = forms.strictTools < format.forms.strictTools;
-  return { ...rest, list: list.map((tool) => ({ ...tool, strict: isTried && isStrict(tool.parameters, format) })) };
+  let length = 0;
+  const strictly = (schema: string) => {
+    length += schema.length;
+    return isTried && length <= MAX_STRICT && isStrict(schema, format);
+  };
+  return { ...rest, list: list.map((tool) => ({ ...tool, strict: strictly(tool.parameters) })) };
 }
 
 /** By format, whether its strict mode takes the schema of a tool. Kept, because each step sends the tools again. */

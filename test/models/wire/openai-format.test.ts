@@ -107,6 +107,20 @@ test("asks OpenRouter for reasoning in its own field", () => {
   assert.equal(JSON.parse(body).reasoning_effort, undefined);
 });
 
+test("sends tools strictly up to 65,536 characters of schemas, because the check of each holds the event loop", async () => {
+  const closed = (description: string) =>
+    JSON.stringify({ type: "object", properties: {}, required: [], additionalProperties: false, description });
+  const list = ["", "x".repeat(65_000), "x".repeat(1_000), ""].map((description, i) => {
+    return { name: `look_${i}`, description: "", parameters: closed(description) };
+  });
+  const [body] = await sent({}, { tools: { list, choice: "auto", parallel: true } });
+  const tools = body?.tools as { function: { strict?: boolean } }[] | undefined;
+  assert.deepEqual(
+    tools?.map((tool) => tool.function.strict),
+    [true, true, undefined, undefined],
+  );
+});
+
 test("sends OpenAI a tool's schema with items, and no other server", async () => {
   const parameters = '{"type":"object","properties":{"a":{"type":"array"}}}';
   const itemised = '{"type":"object","properties":{"a":{"type":"array","items":{}}}}';
