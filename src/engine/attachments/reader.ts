@@ -105,9 +105,10 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
   };
 }
 
-/** A media type without parameters such as the charset, which must be UTF-8. */
+/** A media type without parameters such as the charset, which must be UTF-8. Many programs write `image/jpg`. */
 export function essence(mediaType: string): string {
-  return mediaType.replace(/;.*/s, "").trim().toLowerCase();
+  const type = mediaType.replace(/;.*/s, "").trim().toLowerCase();
+  return type === "image/jpg" ? "image/jpeg" : type;
 }
 
 async function readImage(file: Attachment, mediaType: string, index: number): Promise<ReadImage> {

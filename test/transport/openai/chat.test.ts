@@ -205,6 +205,18 @@ describe("an answer in one piece", () => {
     assert.ok(sent.includes("The code is 4711.") && sent.includes("code.txt") && sent.includes(image));
   });
 
+  test("can be about an image whose type is written image/jpg", async ({ service, vendor }) => {
+    const frame = "ffc2000b080014001401011100ffda0003aa";
+    const image = Buffer.from(`ffd8${frame}${"5a".repeat(100)}ffd9`, "hex").toString("base64");
+    const url = `data:image/jpg;base64,${image}`;
+    const { status, json } = await ask(service, {
+      messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
+    });
+    assert.equal(status, 200, JSON.stringify(json));
+    // Vendors do not take the other name.
+    assert.ok(vendor.calls[0]?.body.includes(`data:image/jpeg;base64,${image}`));
+  });
+
   test("has the files of each message in that message", async ({ service, vendor }) => {
     const file = (text: string) => ({
       type: "file",
