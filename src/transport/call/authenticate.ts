@@ -30,5 +30,5 @@ function ofActor(actor: Actor): Identity {
 }
 
 function bearerOf(call: Call): string | undefined {
-  return /^bearer (.+)$/i.exec(call.header("authorization") ?? "")?.[1];
+  return /^bearer +(.+)$/i.exec(call.header("authorization") ?? "")?.[1];
 }

@@ -112,6 +112,8 @@ describe("failures over REST", () => {
     for (const headers of [
       bearer,
       { authorization: `bearer ${service.apiKey}` },
+      // RFC 9110 allows several spaces.
+      { authorization: `Bearer   ${service.apiKey}` },
       { ...bearer, "x-api-key": "" },
       { authorization: "Bearer ck_unknown", "x-api-key": service.apiKey },
     ]) {
