@@ -54,7 +54,7 @@ export function splitOfSubjects({ groupBy, groupTag }: Parameters<typeof splitOf
 export function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | "groupTag">, keyId: string): Split {
   const { NONE, UNSPECIFIED, KEY, USER, TAG } = MetricsGroupBy;
   if (groupTag !== "" && groupBy !== TAG)
-    throw invalid("group_tag", "group_tag is only possible with the group tag. Leave it out.");
+    throw invalid("group_by", 'group_by takes a name with the group tag only, such as "tag:team". Leave the name out.');
   if (groupBy === NONE || groupBy === UNSPECIFIED) return WHOLE;
   if (groupBy === KEY) return { member: "keyId" };
   if (groupBy !== USER && groupBy !== TAG)
@@ -72,7 +72,7 @@ export function splitOf({ groupBy, groupTag }: Pick<MetricsRequest, "groupBy" | 
  * @param of.subject counts only this key, user or tag; empty: all
  * @param of.keys the keys that may be counted; undefined: all
  * @throws Failure `invalid_request` with `from` for an empty period, with `interval`, also for more than 5,000 points,
- * or with `group_by`, `group_tag`, `key_id` or `subject`
+ * or with `group_by`, `key_id` or `subject`
  */
 export async function readMetrics(
   pool: Pool,

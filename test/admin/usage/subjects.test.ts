@@ -150,8 +150,8 @@ test("GET /v1/metrics splits by user and by tag", async ({ service }) => {
     ["group_by=tag", "group_by"],
     ["group_by=tag:", "group_by"],
     ["group_by=tag:Team", "group_by"],
-    ["group_by=user:x", "group_tag"],
-    ["group_by=key&group_tag=team", "group_tag"],
+    ["group_by=user:x", "group_by"],
+    ["group_by=key&group_tag=team", "group_by"],
     ["group_by=team", "group_by"],
   ]) {
     const failure = await read(query ?? "");

@@ -223,7 +223,7 @@ test("refuses malformed selections with the field", async ({ database: { pool } 
     [() => usage.listTopSubjects({ workspace, search: "a\nb" }), "search"],
     [() => usage.listTopSubjects({ workspace, search: "a".repeat(201) }), "search"],
     [() => usage.listTopSubjects({ workspace, groupBy: TAG }), "group_by"],
-    [() => usage.listTopSubjects({ workspace, groupTag: "team" }), "group_tag"],
+    [() => usage.listTopSubjects({ workspace, groupTag: "team" }), "group_by"],
     [() => usage.listTopSubjects({ workspace, groupBy: 9 as MetricsGroupBy }), "group_by"],
     [() => usage.listTopSubjects({ workspace, startTime: at(2), endTime: at(1) }), "from"],
     [() => usage.exportUsage({ workspace, pageToken: token(`${"9".repeat(16)} a`) }), "page_token"],
