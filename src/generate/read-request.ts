@@ -18,8 +18,9 @@ export interface ReadRequest {
 }
 
 /**
- * Longest text of a request in UTF-16 units: prompt, messages, system, schema, tools and stop sequences together. It is
- * about a million tokens of English. A longer text would hold the event loop while it is written for a model.
+ * Longest text of a request in characters (Unicode code points): prompt, messages, system, schema, tools and stop
+ * sequences together. It is about a million tokens of English. A longer text would hold the event loop while it is
+ * written for a model.
  */
 const MAX_TEXT = 4_000_000;
 
@@ -35,7 +36,7 @@ export function readRequest(
 ): ReadRequest {
   const checked = checkRequest(request, options);
   const texts = textsOf(checked);
-  if ([...texts, ...checked.stops].reduce((sum, text) => sum + text.length, 0) > MAX_TEXT) {
+  if (isLonger([...texts, ...checked.stops], MAX_TEXT)) {
     const most = MAX_TEXT.toLocaleString("en");
     const message = `The text of a request may have ${most} characters in total. Send a shorter one.`;
     throw new Failure("request_too_long", { field: checked.promptField, message });
@@ -52,6 +53,15 @@ export function createRequestReading(): (request: GenerateRequest, options: Read
       encoding ??= new Encoding();
       return encoding.count(text);
     });
+}
+
+/** Whether texts have more characters together than `max`. */
+function isLonger(texts: readonly string[], max: number): boolean {
+  // Texts never have more code points than UTF-16 units, so most requests need no exact count.
+  if (texts.reduce((sum, text) => sum + text.length, 0) <= max) return false;
+  let count = 0;
+  for (const text of texts) for (const _ of text) if (++count > max) return true;
+  return false;
 }
 
 function textsOf({ conversation, schema = "", tools }: CheckedRequest): string[] {

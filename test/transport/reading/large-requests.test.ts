@@ -60,6 +60,14 @@ describe("a large body over REST", () => {
     }
   });
 
+  test("may have 4,000,000 characters, each of which can take two units of UTF-16", async ({ service }) => {
+    const count = (content: string) =>
+      service.post("/v1/messages/count_tokens", { model: "chorus", messages: [{ role: "user", content }] });
+    const most = "\u{1F600} ".repeat(2_000_000);
+    assert.equal((await count(most)).status, 200);
+    assert.equal((await count(`${most}.`)).status, 400);
+  });
+
   test("is answered once for one idempotency key", async ({ service, vendor }) => {
     const ask = async (content: string) => {
       const body = { messages: [{ role: "user", content }] };
