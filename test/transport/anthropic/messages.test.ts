@@ -210,6 +210,18 @@ describe("an answer in one piece", () => {
     assert.match(vendor.calls[0]?.body ?? "", /Continue your last message/);
   });
 
+  test("that is empty can be sent back", async ({ service, vendor }) => {
+    vendor.always({ text: "STOP" });
+    const { json } = await ask(service, { stop_sequences: ["STOP"] });
+    assert.deepEqual(json.content, []);
+    vendor.always({});
+    for (const content of [json.content, ""]) {
+      const messages = [...HELLO, { role: "assistant", content }, { role: "user", content: "Go on." }];
+      const again = await ask(service, { messages });
+      assert.equal(again.status, 200, JSON.stringify(again.json));
+    }
+  });
+
   test("can be about images and files, in five forms of them", async ({ service, vendor }) => {
     const text = Buffer.from("The code is 4711.").toString("base64");
     const { status, json } = await ask(service, {
