@@ -17,12 +17,12 @@ export function echoOf(body: CreateResponseRequest, json: object): string {
     ["max_output_tokens", String(body.maxOutputTokens ?? null)],
     ["temperature", String(body.temperature ?? 1)],
     ["top_p", "1"],
-    ["text", written({ format: { type: "text" }, ...(text ? withFullFormat(text as Json) : {}) })],
+    ["text", written({ format: { type: "text" }, ...(text ? withFullFormat(text as Json) : {}) }, TEXT)],
     ["reasoning", written({ effort: null, summary: null, ...(reasoning ? only(reasoning, ["effort"]) : {}) })],
-    ["tools", Array.isArray(tools) ? written(tools.map(fullTool)) : "[]"],
-    ["tool_choice", written(tool_choice ?? "auto")],
+    ["tools", Array.isArray(tools) ? written(tools.map(fullTool), "[]") : "[]"],
+    ["tool_choice", written(tool_choice ?? "auto", '"auto"')],
     ["parallel_tool_calls", String(body.parallelToolCalls ?? true)],
-    ["metadata", written(body.metadata)],
+    ["metadata", written(body.metadata, "{}")],
     ["user", textOrNull(body.user)],
     ["safety_identifier", textOrNull(body.safetyIdentifier)],
     ["prompt_cache_key", textOrNull(body.promptCacheKey)],
@@ -32,11 +32,13 @@ export function echoOf(body: CreateResponseRequest, json: object): string {
   return echo + FIXED;
 }
 
-/** A member as JSON; null or an empty list in place of a long one. */
-function written(value: unknown): string {
+/** What `text` is in the response to a request without it. */
+const TEXT = '{"format":{"type":"text"}}';
+
+/** A member as JSON. @param absent takes the place of a long one */
+function written(value: unknown, absent = "null"): string {
   const json = JSON.stringify(value);
-  if (json.length <= MAX_ECHO) return json;
-  return Array.isArray(value) ? "[]" : "null";
+  return json.length <= MAX_ECHO ? json : absent;
 }
 
 /** Members that are the same in every response. */

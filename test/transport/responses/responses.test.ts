@@ -228,6 +228,19 @@ describe("a response", () => {
     assert.ok(sent.includes("Be brief.") && sent.includes("Keep the answer short."), sent);
   });
 
+  test("has what a request without a member would have, where the member is too long", async ({ service }) => {
+    const tools = [{ type: "function", name: "f", description: "x".repeat(70_000), parameters: null }];
+    const names = Array.from({ length: 1_500 }, () => ({ type: "function", name: "f".padEnd(64, "f") }));
+    const tool = { type: "function", name: names[0]?.name, parameters: null };
+    const { json } = await ask(service, { input: "Hello", tools, metadata: { team: "x".repeat(70_000) } });
+    checkResponse(json);
+    assert.deepEqual([json.metadata, json.tools], [{}, []]);
+    const choice = { type: "allowed_tools", mode: "auto", tools: names };
+    const { json: chosen } = await ask(service, { input: "Hello", tools: [tool], tool_choice: choice });
+    checkResponse(chosen);
+    assert.equal(chosen.tool_choice, "auto");
+  });
+
   test("streams the text between the events of its item", async ({ service, vendor }) => {
     vendor.always({ text: ["Good", " morning"] });
     const events = await stream(service, { input: "Hello" });
