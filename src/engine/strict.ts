@@ -56,6 +56,8 @@ export async function* strictAnswer(
       result = yield* collect(next.model, call);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
+      // The request fits, but not with its first answer and the errors.
+      if (next.prompt === reask && isTooLong(error)) continue;
       // The failed model has already tried the other tier.
       throw toUpstreamFailure(error, question);
     }
@@ -104,6 +106,10 @@ async function* collect(model: Model, call: ModelCall): AsyncGenerator<EngineEve
     else if (piece.type === "end") return { text: text.toWellFormed(), end: piece, last };
   }
   throw new UpstreamError([]);
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof UpstreamError && error.kind === "too_long";
 }
 
 type Checked = { ok: true; text: string; repaired: boolean } | { ok: false; errors?: readonly string[] };

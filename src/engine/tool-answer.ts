@@ -52,7 +52,7 @@ export async function* toolAnswer(
     const again = { ...question, streamed: false, tools: { ...tools, choice: demanded(tools) } };
     const reask = buildReask(prompt, callsText(first), checked.errors, "Call the tools again.");
     const pieces = retry(engine, question, steps).ask(modelCall(again, signal, reask));
-    last = yield* attempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
+    last = yield* secondAttempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
     checked = check(last, again.tools, engine);
   }
   // A second answer that a stop sequence or a filter has ended has no calls either.
@@ -114,6 +114,19 @@ async function* attempt(
     return { finish: event, text: whole, calls, isOver: text.isOver || isFiltered, isCut: end?.reason === "length" };
   }
   throw new UpstreamError([]);
+}
+
+/**
+ * As `attempt`.
+ * @throws Failure structured_output_failed if the request is too long with the first calls and their errors
+ */
+async function* secondAttempt(...of: Parameters<typeof attempt>): ReturnType<typeof attempt> {
+  try {
+    return yield* attempt(...of);
+  } catch (error) {
+    const isTooLong = error instanceof Failure && error.kind === "request_too_long";
+    throw isTooLong ? new Failure("structured_output_failed", { message: FAILED, cause: error }) : error;
+  }
 }
 
 interface Caught {

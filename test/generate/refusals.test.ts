@@ -181,6 +181,47 @@ describe.each(TRANSPORTS)("request_too_long over %s", (transport) => {
   });
 });
 
+describe("an answer whose correction exceeds the context window of every model", () => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const STRONG = /gpt-4o"|claude-sonnet|gemini-2\.5-pro/;
+
+  /** The service sends the answer of the first try with its errors, which is longer than the request. */
+  function whole(first: Reply, ofStrong = first): void {
+    for (const kind of KINDS)
+      panel.vendors[kind].always(({ body, path }) => {
+        if (body.includes("That is not valid")) return TOO_LONG[kind];
+        return STRONG.test(body + path) ? ofStrong : first;
+      });
+  }
+
+  /** Asks over REST. @returns the status, and the code of the failure or the answer */
+  async function send(request: object): Promise<[number, string | undefined]> {
+    const response = await panel.service.post("/v1/generate", { prompt: "Tell me a.", ...request });
+    const { code, answer } = (await response.json()) as { code?: string; answer?: string };
+    return [response.status, code ?? answer];
+  }
+
+  test("is asked of the other tier", async () => {
+    const asksForObject = { response_format: { type: "json_schema", schema } };
+    whole({ text: "{}" });
+    for (const effort of ["low", "high"])
+      assert.deepEqual(await send({ effort, ...asksForObject }), [502, "structured_output_failed"]);
+    whole({ text: "{}" }, { text: '{"a":1}' });
+    assert.deepEqual(await send({ effort: "low", ...asksForObject }), [200, '{"a":1}']);
+  });
+
+  test("fails where it is a call, as calls that are not valid do", async () => {
+    whole({ text: [], calls: [{ name: "f", arguments: "{}" }] });
+    const tools = [{ name: "f", parameters: schema }];
+    assert.deepEqual(await send({ effort: "low", tools }), [502, "structured_output_failed"]);
+  });
+});
+
 describe("a request that exceeds the context window of every model", () => {
   const smallLifetime = fileLifetime();
   let small: typeof panel;
