@@ -16,8 +16,8 @@ export interface StepOptions {
   kind: string;
   /** See `Step.role`. */
   role: string;
-  /** What the step is for, as a sentence for the caller. */
-  detail?: string | undefined;
+  /** What the step is for, as a sentence for the caller; a function gets the role of the model that answered. */
+  detail?: string | ((role: string) => string) | undefined;
   /** The role of a model by its catalogue name: the model that answered may be another one after a failover. */
   roleOf?: ((model: string) => string | undefined) | undefined;
   /** Whether the model streams. If not it makes unary calls, which are cheaper and can be replaced until they end. */
@@ -80,7 +80,8 @@ class StepPieces implements Pieces {
     const { role, roleOf, detail } = this.#options;
     this.#last = next;
     const by = roleOf?.(next.value.model) ?? role;
-    const ended: Step = { ...this.#step, role: by, outcome: "ok", ...(detail ? { detail } : {}) };
+    const why = typeof detail === "function" ? detail(by) : detail;
+    const ended: Step = { ...this.#step, role: by, outcome: "ok", ...(why ? { detail: why } : {}) };
     return { done: false, value: stepPiece(ended) };
   };
 

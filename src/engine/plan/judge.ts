@@ -33,7 +33,7 @@ export function judge(options: JudgeOptions): Model {
     prompted,
     {
       ...{ kind: "judge", role: "strong", streamed: options.streamed && !join },
-      detail: "a strong model saw the drafts and decided",
+      detail: (by) => `a ${by} model saw the drafts and decided`,
       roleOf: options.roleOf,
     },
     steps,

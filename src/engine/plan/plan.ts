@@ -129,7 +129,7 @@ function toolPlan(context: Context): Model {
   const isVote = new Set(voting.map(({ model }) => model)).size > 1 || !pair || "alone" in pair;
   if (level === "high" && isVote) {
     const strongest = withDepth(inTurn(members), depthOf("escalate", level, "strong"));
-    const detail = "a strong model answers, because no draft could be used";
+    const detail = (by: string) => `a ${by} model answers, because no draft could be used`;
     const options = { kind: "escalate", role: "strong", streamed, detail, roleOf: roleIn(members) };
     return panelThen(context, () => withStep(strongest, options, steps), voting, comparison("majority", context));
   }
@@ -175,8 +175,9 @@ function escalation(context: Context, pair: readonly Ranked[], drafts: readonly 
     const first = drafts.length === 0 ? order : [...new Set([...better, ...order])];
     const role = first[0]?.tier ?? "strong";
     const model = streamed ? hedged(inTurn(first), first, steps) : inTurn(first);
-    const which = role === "strong" ? "strong" : "more accurate";
-    const detail = `a ${which} model answers, because the drafts do not decide`;
+    // After a failover, the one that answers can be of the other tier.
+    const which = (by: string) => (by === "fast" && role === "fast" ? "more accurate" : by);
+    const detail = (by: string) => `a ${which(by)} model answers, because the drafts do not decide`;
     const options = { kind: "escalate", role, streamed, detail, roleOf: roleIn(members) };
     return withStep(withDepth(model, depthOf("escalate", level, role)), options, steps);
   }
@@ -208,7 +209,7 @@ function highPlan(context: Context, isClosed: boolean): Model {
     const model = withDepth(streamed ? hedged(strongest, order, steps) : strongest, depthOf(task, level, "strong"));
     const roleOf = roleIn(members);
     if (drafts.length === 0) {
-      const detail = explained("a strong model answers, because no draft came", reason);
+      const detail = (by: string) => explained(`a ${by} model answers, because no draft came`, reason);
       return withStep(model, { kind: "escalate", role: "strong", streamed, detail, roleOf }, steps);
     }
     const options = { model, drafts, generation, streamed, roleOf, steps };

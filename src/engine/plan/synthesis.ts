@@ -70,7 +70,7 @@ export function synthesis(options: SynthesisOptions): Model {
   async function* ask(call: ModelCall): PieceGenerator {
     const analysis = drafts.length > 1 ? yield* analyse(options, call) : undefined;
     const writer = withPrompt(model, (prompt) => writePrompt(prompt, drafts, generation, analysis));
-    const detail = `a strong model wrote from the drafts${reason ? `; ${reason}` : ""}`;
+    const detail = (by: string) => `a ${by} model wrote from the drafts${reason ? `; ${reason}` : ""}`;
     yield* withStep(writer, { kind: "write", role: "strong", streamed, detail, roleOf }, steps).ask(call);
   }
   return { name: "synthesis", ask };

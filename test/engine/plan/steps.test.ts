@@ -60,3 +60,15 @@ test("a late analysis tells its end once, and why", async () => {
   );
   assert.equal(all.at(-1)?.detail, "a strong model wrote from the drafts");
 });
+
+test("a step says the tier that answered after a failover, not the one that was asked", async () => {
+  const detail = async (...of: Parameters<typeof steps>) => (await steps(...of)).at(-1)?.detail;
+  const fast = ["Answer: A", "Answer: B", "Answer: C"];
+  assert.equal(
+    await detail(fast, [dead], { level: "medium", kind: "closed" }),
+    "a fast model answers, because the drafts do not decide",
+  );
+  assert.equal(await detail(["A text."], [dead], { level: "high" }), "a fast model wrote from the drafts");
+  const undrafted = await detail(fast.slice(0, 2), [dead], { level: "high", kind: "closed" });
+  assert.equal(undrafted, "a fast model answers, because no draft came");
+});
