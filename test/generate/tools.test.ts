@@ -168,6 +168,35 @@ describe("tools", () => {
     assert.deepEqual(told, ['"result":"rain', '"result":"sun']);
   });
 
+  test("gives Gemini names that begin with a letter or an underscore", async ({ vendors: { google } }) => {
+    const { vendor, service } = google;
+    vendor.reset();
+    const names = ["2fa", "-f", "a1", "_2fa"];
+    // As Gemini refuses it.
+    const isRefused = (body: string) => /"(?:name":|allowedFunctionNames":\[)"[^a-z_]/i.test(body);
+    for (const name of names) {
+      vendor.always(({ body, json }) => {
+        if (isRefused(body))
+          return { status: 400, error: { message: "Invalid function name.", type: "INVALID_ARGUMENT" } };
+        const [{ functionDeclarations: declared }] = json.tools as [{ functionDeclarations: { name: string }[] }];
+        return { calls: [{ name: declared[names.indexOf(name)]?.name ?? "", arguments: "{}" }] };
+      });
+      const call = { id: "a", name, arguments: {} };
+      const response = await service.post("/v1/generate", {
+        effort: "low",
+        tools: names.map((each) => ({ name: each })),
+        tool_choice: { name },
+        messages: [
+          { role: "user", content: "Call it twice." },
+          { role: "assistant", tool_calls: [call] },
+          { role: "tool", tool_call_id: "a", content: "1" },
+        ],
+      });
+      const answer = await read(response);
+      assert.deepEqual([response.status, answer.tool_calls?.[0]?.name], [200, name], JSON.stringify(answer));
+    }
+  });
+
   test("has the word for a missing signature at each model of Gemini", async ({ vendors: { google } }) => {
     const { vendor, service } = google;
     vendor.reset();

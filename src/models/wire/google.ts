@@ -128,26 +128,37 @@ const UNSIGNED = ',"thoughtSignature":"skip_thought_signature_validator"';
 function toolParts(message: Message, model: string): string[] {
   const { text, images = [], calls = [], results = [] } = message;
   const answers = results.map(({ name, text: result }) =>
-    JSON.stringify({ functionResponse: { name, response: { result } } }),
+    JSON.stringify({ functionResponse: { name: sentName(name), response: { result } } }),
   );
   const others = text === "" && images.length === 0 ? [] : parts(message).map((part) => JSON.stringify(part));
   const asked = calls.map(({ name, arguments: given }, at) => {
-    const called = withRawMember(JSON.stringify({ name }), "args", given);
+    const called = withRawMember(JSON.stringify({ name: sentName(name) }), "args", given);
     return `{"functionCall":${called}${at === 0 && SIGNED.test(model) ? UNSIGNED : ""}}`;
   });
   return [...answers, ...others, ...asked];
 }
 
+/** Stands before a name that begins with a digit or a hyphen, which Gemini refuses. No tool of a caller has a dot. */
+const PREFIX = "_.";
+
+function sentName(name: string): string {
+  return /^[\d-]/.test(name) ? `${PREFIX}${name}` : name;
+}
+
+function calledName(name: unknown): unknown {
+  return typeof name === "string" && name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+}
+
 type WireTools = NonNullable<WireCall["tools"]>;
 
 function callingConfig({ choice }: WireTools): JsonObject {
-  if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.name] };
+  if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [sentName(choice.name)] };
   return { mode: { auto: "AUTO", none: "NONE", required: "ANY" }[choice] };
 }
 
 function toolsText({ list }: WireTools): string {
   const tools = list.map(({ name, description, parameters }) =>
-    withRawMember(JSON.stringify({ name, description }), "parametersJsonSchema", parameters),
+    withRawMember(JSON.stringify({ name: sentName(name), description }), "parametersJsonSchema", parameters),
   );
   return `[{"functionDeclarations":[${tools.join(",")}]}]`;
 }
@@ -181,7 +192,7 @@ function readResponse(json: JsonObject, into: Collector, source: () => JsonText,
     if (!functionCall) continue;
     // Each call comes whole. Its arguments are taken from the text, because numbers lose digits when they are parsed.
     const given = source().at([...path, "candidates", 0, "content", "parts", at, "functionCall", "args"]);
-    into.writeCall({}, { name: object(functionCall).name, text: given });
+    into.writeCall({}, { name: calledName(object(functionCall).name), text: given });
   }
   readUsage(usage, into);
   if (object(json.promptFeedback).blockReason) {
