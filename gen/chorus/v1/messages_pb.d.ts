@@ -1227,6 +1227,26 @@ export declare const MessageTokensSchema: GenMessage<MessageTokens>;
  * @generated from message chorus.v1.ListMessageModelsRequest
  */
 export declare type ListMessageModelsRequest = Message<"chorus.v1.ListMessageModelsRequest"> & {
+  /**
+   * Most names on the page, 1 to 1,000. Default 20.
+   *
+   * @generated from field: optional int32 limit = 1;
+   */
+  limit?: number | undefined;
+
+  /**
+   * Lists the names after this one.
+   *
+   * @generated from field: string after_id = 2;
+   */
+  afterId: string;
+
+  /**
+   * Lists the names before this one.
+   *
+   * @generated from field: string before_id = 3;
+   */
+  beforeId: string;
 };
 
 /**
@@ -1290,21 +1310,21 @@ export declare type ListMessageModelsResponse = Message<"chorus.v1.ListMessageMo
   data: MessageModel[];
 
   /**
-   * Always false: the list has one page.
+   * Whether there are more names, before those of the page if `before_id` is set, else after them.
    *
    * @generated from field: bool has_more = 2;
    */
   hasMore: boolean;
 
   /**
-   * The first name.
+   * The first name of the page; empty if it has none.
    *
    * @generated from field: string first_id = 3;
    */
   firstId: string;
 
   /**
-   * The last name.
+   * The last name of the page; empty if it has none.
    *
    * @generated from field: string last_id = 4;
    */

@@ -1,7 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import type { GenerateRequest, GenerateResponse } from "../../../gen/chorus/v1/generation_pb.js";
-import { MessagesService, MessageTokensSchema } from "../../../gen/chorus/v1/messages_pb.js";
+import {
+  type ListMessageModelsRequest,
+  MessagesService,
+  MessageTokensSchema,
+} from "../../../gen/chorus/v1/messages_pb.js";
 import { invalid } from "../../contract/failure.ts";
 import type { ReadRequest } from "../../generate/read-request.ts";
 import type { Authenticate } from "../call/authenticate.ts";
@@ -18,7 +22,7 @@ import { foreignRoutes, type HttpRoute, REST } from "../rest/routes.ts";
 import { decodeMessages, type MessageTerms } from "./decode.ts";
 import { messageJson } from "./encode.ts";
 import { anthropicFailure } from "./failure.ts";
-import { MODEL_LIST, MODELS } from "./models.ts";
+import { listModels, MODELS } from "./models.ts";
 import { MessageEvents } from "./stream.ts";
 
 /** Anthropic's JSON and server-sent events. */
@@ -40,7 +44,7 @@ export function anthropicRoutes({ generation }: Pick<Services, "generation">, au
       return answerForeign(generation, decoded, call, messageFormat);
     },
     countMessageTokens: (decoded, call) => countTokens(generation, decoded, call),
-    listMessageModels: async () => MODEL_LIST,
+    listMessageModels: async ({ request }) => listModels(request as ListMessageModelsRequest),
     getMessageModel: async (_, { path }) => findModel(MODELS, path),
   };
   return foreignRoutes(MessagesService, runs, { format: ANTHROPIC, authenticate });

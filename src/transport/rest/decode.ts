@@ -88,7 +88,9 @@ export function decodeQuery<D extends DescMessage>(desc: D, query: URLSearchPara
     const qualifier = qualifierOf(desc, field);
     const at = qualifier ? text.indexOf(":") : -1;
     if (qualifier && at >= 0) message[qualifier.localName] = text.slice(at + 1);
-    message[field.localName] = readValue(field, at < 0 ? text : text.slice(0, at), [name], NO_BODY);
+    const value = at < 0 ? text : text.slice(0, at);
+    const isNumber = field.scalar === ScalarType.INT32 && /^-?\d+$/.test(value);
+    message[field.localName] = readValue(field, isNumber ? Number(value) : value, [name], NO_BODY);
   }
   return message as MessageShape<D>;
 }

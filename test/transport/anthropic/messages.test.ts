@@ -509,3 +509,34 @@ test("the list of models has the format of the client that asks", async ({ servi
   assert.equal(unknown.status, 404);
   assert.equal(((await unknown.json()) as Answer).error?.type, "not_found_error");
 });
+
+test("the list of models has pages", async ({ service }) => {
+  const version = { "anthropic-version": "2023-06-01" };
+  const page = async (query: string) => {
+    const response = await service.get(`/v1/models?${query}`, version);
+    const {
+      data = [],
+      error,
+      ...rest
+    } = (await response.json()) as {
+      data?: { id: string }[];
+      error?: { message: string };
+      request_id?: string;
+    };
+    if (error) return [response.status, /^\S+/.exec(error.message)?.[0]];
+    return [data.map(({ id }) => id.replace("chorus-", "")), ...Object.values(rest)];
+  };
+  assert.deepEqual(await page("limit=2"), [["chorus", "low"], true, "chorus", "chorus-low"]);
+  assert.deepEqual(await page("limit=2&after_id=chorus-low"), [
+    ["medium", "high"],
+    false,
+    "chorus-medium",
+    "chorus-high",
+  ]);
+  assert.deepEqual(await page("limit=1&before_id=chorus-medium"), [["low"], true, "chorus-low", "chorus-low"]);
+  assert.deepEqual(await page("after_id=chorus-high"), [[], false, "", ""]);
+  assert.deepEqual(await page("limit=0"), [400, "limit"]);
+  assert.deepEqual(await page("limit=1001"), [400, "limit"]);
+  assert.deepEqual(await page("limit=x"), [400, "limit"]);
+  assert.deepEqual(await page("after_id=gpt-4o"), [400, "after_id"]);
+});
