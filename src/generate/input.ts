@@ -2,7 +2,7 @@ import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
 import type { Signal } from "../concurrency/abort.ts";
 import { invalidField } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
-import type { Reader } from "../engine/attachments/reader.ts";
+import { essence, type Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import { allDisabled } from "../engine/question.ts";
@@ -99,5 +99,5 @@ async function readFiles(
 }
 
 function isImage(mediaType: string): boolean {
-  return /^image\//i.test(mediaType);
+  return essence(mediaType).startsWith("image/");
 }

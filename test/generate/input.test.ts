@@ -181,12 +181,14 @@ describe("reads the input of a request", () => {
     t.onTestFinished(async () => {
       await textOnly.stop();
     });
-    const response = await textOnly.post("/v1/generate", {
-      prompt: "a",
-      attachments: [file("n", "text/plain", "hi"), file("a.png", "image/png", png(1, 1))],
-    });
-    const body = (await response.json()) as Record<string, unknown>;
-    assert.deepEqual([response.status, body.code, body.field], [422, "invalid_request", "attachments[1].media_type"]);
+    for (const type of ["image/png", " IMAGE/png ;a=b"]) {
+      const response = await textOnly.post("/v1/generate", {
+        prompt: "a",
+        attachments: [file("n", "text/plain", "hi"), file("a.png", type, png(1, 1))],
+      });
+      const body = (await response.json()) as Record<string, unknown>;
+      assert.deepEqual([response.status, body.code, body.field], [422, "invalid_request", "attachments[1].media_type"]);
+    }
     const prompt = "Where does the heron nest?";
     const attachments = [file("n.txt", "text/plain", "The heron nests at Tarn Hows. The owl lives in the barn.")];
     const answer = await ask({ prompt, attachments, web_search: true }, textOnly);
