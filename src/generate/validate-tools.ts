@@ -7,7 +7,7 @@ import {
   ToolModeSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { invalidField } from "../contract/failure.ts";
-import { type JsonNode, parseJson } from "../contract/json.ts";
+import { type JsonNode, member, parseJson, stringifyJson } from "../contract/json.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { looseSchema } from "../engine/structured/loose-schema.ts";
 import type { Tool, ToolCall, Tools } from "../models/port/model.ts";
@@ -38,7 +38,7 @@ export function checkTools({ tools, toolChoice, parallelToolCalls = true }: Gene
     if (names.has(name)) throw invalidField(`tools[${i}].name`, "is the name of an earlier tool. Rename it.");
     names.add(name);
     const text = parameters === "" ? NO_ARGUMENTS : parameters;
-    const schema = checkObject(`tools[${i}].parameters`, text, "a JSON Schema, which is an object");
+    const schema = checkParameters(`tools[${i}].parameters`, text);
     const gap = strict ? gapOf(parameters) : undefined;
     if (gap !== undefined) {
       const problem = `cannot be checked as a whole, as strict demands: ${gap}. Change it, or leave strict out.`;
@@ -128,6 +128,18 @@ function callsOf({ toolCalls }: Message, path: string): Map<string, string> {
     open.set(id, `${at}.id`);
   }
   return open;
+}
+
+/** Types that arguments, which are an object, never have. */
+const OTHER_TYPES: ReadonlySet<string> = new Set(["array", "string", "number", "integer", "boolean", "null"]);
+
+/** @throws Failure if a text is not the JSON text of a schema, or of one that no object is valid against by its type */
+function checkParameters(field: string, text: string): JsonNode {
+  const schema = checkObject(field, text, "a JSON Schema, which is an object");
+  const type = member(schema, "type");
+  const names = (type?.kind === "array" ? type.items : type ? [type] : []).map(stringifyJson);
+  if (names.length === 0 || !names.every((name) => OTHER_TYPES.has(name.slice(1, -1)))) return schema;
+  throw invalidField(field, 'must have the type "object" at its root, because arguments are an object.');
 }
 
 /** @throws Failure if a text, which may come from a caller of RPC, is not the JSON text of an object */

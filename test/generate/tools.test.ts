@@ -286,6 +286,8 @@ describe("tools", () => {
       [{ prompt: "a", tools: [{ name: "a b" }] }, "tools[0].name"],
       [{ prompt: "a", tools: [{ name: "a" }, { name: "a" }] }, "tools[1].name"],
       [{ prompt: "a", tools: [{ name: "a", parameters: [1] }] }, "tools[0].parameters"],
+      [{ prompt: "a", tools: [{ name: "a", parameters: { type: "array", items: {} } }] }, "tools[0].parameters"],
+      [{ prompt: "a", tools: [{ name: "a", parameters: { type: ["string", "null"] } }] }, "tools[0].parameters"],
       [{ prompt: "a", tools: Array.from({ length: 129 }, (_, i) => ({ name: `t${i}` })) }, "tools"],
       [{ prompt: "a", tool_choice: "required" }, "tool_choice"],
       [{ prompt: "a", tools: [{ name: "a" }], tool_choice: { name: "b" } }, "tool_choice.name"],
