@@ -50,6 +50,19 @@ export function member(node: JsonNode, name: string): JsonNode | undefined {
   return node.kind === "object" ? node.members.find(([own]) => own === name)?.[1] : undefined;
 }
 
+/** A pair of escaped surrogates, a lone one, or any other escape. */
+const ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|.)/gs;
+const LONE_LENGTH = "\\ud800".length;
+
+/**
+ * JSON text with U+FFFD in place of each escape of a lone surrogate: it is valid JSON, but many parsers refuse it,
+ * because UTF-8 cannot write it.
+ */
+export function wellFormedJson(text: string): string {
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return text;
+  return text.replace(ESCAPES, (part) => (part.length === LONE_LENGTH ? "\\ufffd" : part));
+}
+
 /**
  * The source text of a JSON value, whose parts can be copied as they are written. It builds no tree and skips long
  * strings with `indexOf`, so 64 MB of base64 take 6 ms. It keeps the places that it has found: to copy many parts takes

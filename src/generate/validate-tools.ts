@@ -7,7 +7,7 @@ import {
   ToolModeSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { invalidField } from "../contract/failure.ts";
-import { type JsonNode, member, parseJson, stringifyJson } from "../contract/json.ts";
+import { type JsonNode, member, parseJson, stringifyJson, wellFormedJson } from "../contract/json.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { looseSchema } from "../engine/structured/loose-schema.ts";
 import type { Tool, ToolCall, Tools } from "../models/port/model.ts";
@@ -166,7 +166,7 @@ export class CallNames {
     this.#calls = new Map(
       toolCalls.map(({ id, name, arguments: text }) => [
         id,
-        { id: wireId(this.#count++), name, arguments: text === "" ? "{}" : text },
+        { id: wireId(this.#count++), name, arguments: text === "" ? "{}" : wellFormedJson(text) },
       ]),
     );
     return [...this.#calls.values()];

@@ -226,6 +226,27 @@ describe("tools", () => {
     }
   });
 
+  test("writes lone surrogates as U+FFFD in arguments and objects, to callers and vendors", async ({ vendors }) => {
+    const { vendor, service } = vendors.openai;
+    const lone = '{"city":"a\\ud83d \\uD83D\\uDE00 \\\\ud83d"}';
+    const whole = '{"city":"a\\ufffd \\uD83D\\uDE00 \\\\ud83d"}';
+    vendor.reset();
+    vendor.always({ calls: [{ name: "get_weather", arguments: lone }] });
+    const called = await (await service.post("/v1/generate", ASK)).text();
+    assert.ok(called.includes(`"arguments":${whole}`), called);
+    vendor.always({ text: lone });
+    for (const shape of [
+      { output_shape: "extract" },
+      { response_format: { type: "json_schema", schema: WEATHER.parameters } },
+    ]) {
+      const answer = await (await service.post("/v1/generate", { prompt: "Where?", effort: "low", ...shape })).text();
+      assert.ok(answer.includes(`"structured":${whole}`), answer);
+    }
+    const given = JSON.stringify(answered("call_1")).replace('{"city":"Oslo"}', lone);
+    assert.equal((await service.post("/v1/generate", given)).status, 200);
+    assert.ok(vendor.calls.at(-1)?.body.includes(JSON.stringify(whole)));
+  });
+
   test("keeps the choice of tools", async ({ vendors: { openai } }) => {
     const { vendor, service } = openai;
     const post = async (body: object) => read(await service.post("/v1/generate", { ...ASK, ...body }));

@@ -1,11 +1,11 @@
-import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
+import { type JsonNode, parseJson, stringifyJson, wellFormedJson } from "../../contract/json.ts";
 
 /**
  * Extracts the JSON object from a model's output. It removes prose, code fences and a byte order mark around the
  * object and repairs its syntax: raw line ends and unescaped pairs of quotes in strings, single quotes, names without
  * quotes, trailing commas, comments, and Python's True, False and None. It replaces token by token and never
  * completes an object, so an object that was cut off is not repaired. The order of members and the digits of numbers
- * do not change.
+ * do not change. Escapes of lone surrogates become U+FFFD.
  *
  * Of several objects the last one counts, because a model reasons first (docs/decisions/strict-json.md). If the last
  * possible object cannot be repaired, there is no result.
@@ -55,6 +55,11 @@ const START = /\{(?=\s*(?:$|["'}]|[A-Za-z_$][\w$]*\s*(?::|$)|\/(?:[/*]|$)))|(?<!
 
 /** @param lastCounts whether the last of several objects counts; if not, there is no result */
 function read(answer: string, lastCounts = true): Reading {
+  const reading = readRaw(answer, lastCounts);
+  return reading.text === undefined ? reading : { text: wellFormedJson(reading.text) };
+}
+
+function readRaw(answer: string, lastCounts: boolean): Reading {
   // trim() also removes a byte order mark.
   const trimmed = answer.trim();
   if (isJson(trimmed)) return { text: trimmed };
