@@ -142,6 +142,12 @@ function isStatementError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === "ERROR" && error.code !== "25006";
 }
 
+/**
+ * Messages of PgBouncer, whose errors all have the code 08P01, that do not concern the server: the pooler is full, or
+ * refuses the user or the database.
+ */
+const POOLER_REFUSES = /no more connections allowed|authentication failed|no such (user|database)/;
+
 /** @throws Error when the server is unavailable. A server that has no room for another connection is available. */
 async function probe(config: pg.ClientConfig): Promise<void> {
   const client = new pg.Client(config);
@@ -150,7 +156,8 @@ async function probe(config: pg.ClientConfig): Promise<void> {
     await client.connect();
     await client.query("select 1");
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || /^57/.test(error.code ?? "")) throw error;
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    if (/^(08|57)/.test(error.code ?? "") && !POOLER_REFUSES.test(error.message)) throw error;
   } finally {
     client.end().catch(ignore);
   }

@@ -146,6 +146,37 @@ test("fails with overloaded when the database refuses connections, does not answ
   }
 });
 
+test("is unavailable while a pooler answers that its server is away, and not while the pooler is full", async (t) => {
+  const pooler = await startPooler(t);
+  const changes: boolean[] = [];
+  const pool = openPool(pooler.url, { onAvailability: (isAvailable) => void changes.push(isAvailable) });
+  t.onTestFinished(() => pool.end());
+  await pool.query("select 1");
+
+  // The connection that is open goes on.
+  pooler.login = "no more connections allowed (max_client_conn)";
+  const both = await Promise.allSettled([pool.query("select 1"), pool.query("select 1")]);
+  assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  await until(() => pooler.refusals >= 2);
+  await pool.query("select 1");
+  assert.deepEqual(changes, []);
+
+  pooler.login = undefined;
+  pooler.statement = "server login has been failing, try again later (server_login_retry)";
+  assert.equal(isUnavailable(await failure(pool.query("select 1"))), true);
+  await until(() => changes.length > 0);
+  assert.deepEqual(changes, [false]);
+  const refusals = pooler.refusals;
+  assert.equal(isUnavailable(await failure(pool.query("select 'not sent'"))), true);
+  assert.ok(!pooler.statements.includes("select 'not sent'"), "a statement fails at once");
+  await until(() => pooler.refusals > refusals);
+
+  pooler.statement = undefined;
+  await until(() => changes.length > 1);
+  await pool.query("select 1");
+  assert.deepEqual(changes, [false, true]);
+});
+
 test("limits the number of waiting statements", async (t) => {
   const { url } = await testDatabase(t);
   // The others wait for the connection until the last one has it, on any machine.
@@ -224,6 +255,45 @@ test("starts TLS when the URL requires it, and does not show the password of an 
     (error: Error) => !/se#cr/.test(error.message) && /%23/.test(error.message) && !error.cause,
   );
 });
+
+/** Starts a server that answers as PgBouncer does: it gives all of its errors the code 08P01. */
+async function startPooler(t: Lifetime) {
+  const frame = (type: string, ...parts: (Buffer | string)[]) => {
+    const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(body.length + 4);
+    return Buffer.concat([Buffer.from(type), length, body]);
+  };
+  const ready = frame("Z", "I");
+  const pooler = {
+    url: "",
+    /** Why logins and statements are refused; undefined: they are not. */
+    login: undefined as string | undefined,
+    statement: undefined as string | undefined,
+    refusals: 0,
+    statements: [] as string[],
+  };
+  const refuse = (socket: Socket, message: string) => {
+    pooler.refusals++;
+    socket.end(frame("E", `SFATAL\0VFATAL\0C08P01\0M${message}\0\0`));
+  };
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => {
+      if (pooler.login) return refuse(socket, pooler.login);
+      socket.write(Buffer.concat([frame("R", Buffer.alloc(4)), ready]));
+      socket.on("data", (bytes) => {
+        if (bytes.toString("latin1", 0, 1) !== "Q") return;
+        pooler.statements.push(bytes.toString("utf8", 5, bytes.length - 1));
+        if (pooler.statement) refuse(socket, pooler.statement);
+        else socket.write(Buffer.concat([frame("C", "SELECT 0\0"), ready]));
+      });
+    });
+  });
+  t.onTestFinished(() => void server.close());
+  pooler.url = `postgres://user:secret@127.0.0.1:${await listen(server)}/db`;
+  return pooler;
+}
 
 async function failure(result: Promise<unknown>): Promise<unknown> {
   return result.then(
