@@ -142,11 +142,9 @@ function isStatementError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === "ERROR" && error.code !== "25006";
 }
 
-/**
- * Messages of PgBouncer, whose errors all have the code 08P01, that do not concern the server: the pooler is full, or
- * refuses the user or the database.
- */
-const POOLER_REFUSES = /no more connections allowed|authentication failed|no such (user|database)/;
+/** Messages of PgBouncer, whose errors all have the code 08P01: it refuses the user or the database, or is full. */
+const LOGIN_REFUSED = /authentication failed|no such (user|database)/;
+const POOLER_FULL = /no more connections allowed/;
 
 /** @throws Error when the server is unavailable. A server that has no room for another connection is available. */
 async function probe(config: pg.ClientConfig): Promise<void> {
@@ -157,7 +155,8 @@ async function probe(config: pg.ClientConfig): Promise<void> {
     await client.query("select 1");
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
-    if (/^(08|57)/.test(error.code ?? "") && !POOLER_REFUSES.test(error.message)) throw error;
+    const { code = "", message } = error;
+    if (/^(08|57)/.test(code) && !LOGIN_REFUSED.test(message) && !POOLER_FULL.test(message)) throw error;
   } finally {
     client.end().catch(ignore);
   }
@@ -177,7 +176,7 @@ export async function checkServer(pool: Pool): Promise<void> {
       "select current_setting('server_version_num')::int as version, current_setting('datestyle') as datestyle",
     )
     .catch((error: Error) => {
-      if (isUnavailable(error)) throw error;
+      if (isUnavailable(error) && !LOGIN_REFUSED.test(error.message)) throw error;
       throw new Error(refusal(error), { cause: error });
     });
   if (row && row.version < MIN_VERSION) {

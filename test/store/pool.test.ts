@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
 import { Failure } from "../../src/contract/failure.ts";
-import { isUnavailable, openPool, orOverloaded } from "../../src/store/pool.ts";
+import { checkServer, isUnavailable, openPool, orOverloaded } from "../../src/store/pool.ts";
 import { tlsOf } from "../../src/store/tls.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
@@ -175,6 +175,20 @@ test("is unavailable while a pooler answers that its server is away, and not whi
   await until(() => changes.length > 1);
   await pool.query("select 1");
   assert.deepEqual(changes, [false, true]);
+});
+
+test("ends a start whose user or database a pooler refuses, and waits for a pooler that is full", async (t) => {
+  const pooler = await startPooler(t);
+  const pool = openPool(pooler.url);
+  t.onTestFinished(() => pool.end());
+  for (const message of ["password authentication failed", "no such database: db", "no such user: user"]) {
+    pooler.login = message;
+    const refused = await failure(checkServer(pool));
+    assert.equal(isUnavailable(refused), false);
+    assert.match(String(refused), new RegExp(`refuses this service: ${message}. Correct DATABASE_URL`));
+  }
+  pooler.login = "no more connections allowed (max_client_conn)";
+  assert.equal(isUnavailable(await failure(checkServer(pool))), true);
 });
 
 test("limits the number of waiting statements", async (t) => {
