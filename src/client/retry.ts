@@ -16,13 +16,13 @@ const REFUSED: ReadonlySet<FailureCode> = new Set([
   "upstream_failed",
 ]);
 
-/** Failures that end with a period or with other requests. Without a time, no wait mends them. */
-const LIMITS: ReadonlySet<FailureCode> = new Set(["rate_limited", "spend_limit_reached"]);
+/** Failures that no wait mends if the service states no time. */
+const TIMED: ReadonlySet<FailureCode> = new Set(["rate_limited", "spend_limit_reached", "upstream_failed"]);
 
 /** Whether the service refused the request without effect or charge, and may accept it later. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof ChorusError)) return false;
-  return REFUSED.has(error.code) && (error.retryAfterMs !== undefined || !LIMITS.has(error.code));
+  return REFUSED.has(error.code) && (error.retryAfterMs !== undefined || !TIMED.has(error.code));
 }
 
 /** Whether an idempotent request may succeed when it is sent again. */

@@ -175,6 +175,7 @@ export const FAILURES = {
     code: "upstream_failed",
     connect: Code.Unavailable,
     message: "No model could answer. Nothing was charged; send the request again later.",
+    retryAfterMs: 1_000,
   },
   overloaded: {
     http: 503,
@@ -208,7 +209,7 @@ export interface FailureInit {
   limit?: string | undefined;
   /** Milliseconds after which the same request may succeed. Default: the table's. */
   retryAfterMs?: number | undefined;
-  /** Whether the same request fails until the operator acts. Default false. */
+  /** Whether the same request fails until the operator acts. Then the failure states no time. Default false. */
   needsOperator?: boolean;
   /** For the service's log only; never sent to the caller. */
   cause?: unknown;
@@ -228,8 +229,8 @@ export class Failure extends Error {
     this.kind = kind;
     this.field = init.field;
     this.limit = init.limit;
-    this.retryAfterMs = init.retryAfterMs ?? this.row.retryAfterMs;
     this.needsOperator = init.needsOperator ?? false;
+    this.retryAfterMs = this.needsOperator ? undefined : (init.retryAfterMs ?? this.row.retryAfterMs);
   }
 
   /** This failure's row of the table. */

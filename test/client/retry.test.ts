@@ -71,12 +71,13 @@ test("throws a permanent failure without a retry", async () => {
   }
 });
 
-test("does not retry a limit that no wait mends", async () => {
-  for (const [body, code] of [
-    [{ limit: "input_tokens_per_minute" }, "rate_limited"],
-    [{ code: "spend_limit_reached" }, "spend_limit_reached"],
+test("does not retry a failure that no wait mends", async () => {
+  for (const [status, body, code] of [
+    [429, { limit: "input_tokens_per_minute" }, "rate_limited"],
+    [429, { code: "spend_limit_reached" }, "spend_limit_reached"],
+    [502, { code: "upstream_failed" }, "upstream_failed"],
   ] as const) {
-    const { chorus, calls } = scripted([refusal(429, body), refusal(429, body)]);
+    const { chorus, calls } = scripted([refusal(status, body), refusal(status, body)]);
     await assert.rejects(chorus.generate({ prompt: "?" }), { code, retryAfterMs: undefined });
     await assert.rejects(async () => void (await chorus.stream({ prompt: "?" })[Symbol.asyncIterator]().next()), {
       code,

@@ -306,6 +306,7 @@ describe("upstream_failed, where all vendors refuse the key", () => {
       const { failure } = (await callers(service)[transport]?.({ prompt: "Tell me a story.", effort: "high" })) ?? {};
       assert.equal(failure?.code, "upstream_failed", transport);
       assert.match(failure.message, /Waiting does not help; the operator must correct them/, transport);
+      assert.doesNotMatch(JSON.stringify(failure), /retry_?after/i, transport);
       assert.doesNotMatch(JSON.stringify(failure), /secret|openai|anthropic|google|later/i, transport);
       assert.doesNotMatch(JSON.stringify(failure), NAMES);
     }

@@ -52,7 +52,7 @@ describe("an answer", () => {
       assert.ok(events.length > 1 && events.slice(0, -1).every(({ event }) => event === "delta"));
       assert.equal(last.event, "error");
       const { request_id, message, ...rest } = last.data;
-      assert.deepEqual(rest, { code: "upstream_failed" });
+      assert.deepEqual(rest, { code: "upstream_failed", retry_after_ms: 1_000 });
       assert.equal(typeof message, "string");
       const [row] = await pool.query(
         "select outcome, credits_micro, finish_reason from generations where request_id = $1",

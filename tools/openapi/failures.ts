@@ -69,7 +69,6 @@ const DETAILS: Readonly<Partial<Record<FailureKind, FailureInit>>> = {
   request_too_long: { field: "messages" },
   rate_limited: { limit: "requests_per_minute", retryAfterMs: 22_417 },
   spend_limit_reached: { retryAfterMs: 41_027_904 },
-  overloaded: { retryAfterMs: 1_000 },
 };
 
 const EXAMPLE_ID = "req_2f1c7a54b0d94f0e8a3c5d7e9b1f2a36";
@@ -143,7 +142,7 @@ export function failureList(): string {
 
 function response(kinds: readonly FailureKind[]): Schema {
   const codes = [...new Set(kinds.map(codeOf))];
-  const waits = kinds.some((kind) => DETAILS[kind]?.retryAfterMs !== undefined);
+  const waits = kinds.some((kind) => new Failure(kind, DETAILS[kind]).retryAfterMs !== undefined);
   return {
     description: kinds.map((kind) => `- \`${codeOf(kind) ?? "(no code)"}\`: ${FAILURES[kind].message}`).join("\n"),
     headers: headersOf(waits ? ["X-Request-Id", "Retry-After"] : ["X-Request-Id"]),

@@ -216,8 +216,10 @@ describe("failures over REST", () => {
   test("502 upstream_failed when every model failed, without the vendor's message", async ({ service, vendor }) => {
     vendor.always({ status: 400, error: { message: "marker-of-the-vendor" } });
     for (const path of ["/v1/generate", "/v1/generate:stream"]) {
-      const failure = await expectFailure(await service.post(path, { prompt: "a" }), 502, "upstream_failed");
-      assert.deepEqual(Object.keys(failure), ["code", "message", "request_id"]);
+      const response = await service.post(path, { prompt: "a" });
+      assert.equal(response.headers.get("retry-after"), "1");
+      const failure = await expectFailure(response, 502, "upstream_failed");
+      assert.deepEqual(Object.keys(failure), ["code", "message", "request_id", "retry_after_ms"]);
       assert.doesNotMatch(JSON.stringify(failure), /marker/);
     }
     vendor.always({});
