@@ -39,7 +39,7 @@ test("every command that starts the service keeps the code of Node in large page
   for (const [path, command] of [
     ["package.json", /"start": .*/],
     ["tools/package.ts", /start: `.*/],
-    ["src/cli/chorus.cjs", /"start" \?.*/g],
+    ["src/cli/chorus.cjs", /isStart \?.*/g],
     ["deploy/Dockerfile", /ENTRYPOINT .*/],
     ["deploy/chorus.service", /ExecStart=.*/],
   ] as const) {

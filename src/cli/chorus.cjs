@@ -16,10 +16,12 @@ if (!node) {
 // A package has JavaScript, because Node.js does not strip types in node_modules.
 const type = existsSync(join(__dirname, "main.js")) ? "js" : "ts";
 const given = process.argv.slice(2);
-const [program, ...rest] = given[0] === "start" ? [`../process/start.${type}`] : [`main.${type}`, ...given];
+// With anything else behind it, the command line shows the help of `start`, or refuses what it does not know.
+const isStart = given.length === 1 && given[0] === "start";
+const [program, ...rest] = isStart ? [`../process/start.${type}`] : [`main.${type}`, ...given];
 // A long export takes 40 MB in place of 150, and as long: V8 lets the space of new objects grow to 96 MB otherwise. The
 // service keeps the code of Node in large pages (docs/decisions/speed.md).
-const option = given[0] === "start" ? "--use-largepages=silent" : "--max-semi-space-size=4";
+const option = isStart ? "--use-largepages=silent" : "--max-semi-space-size=4";
 const args = ["--disable-warning=ExperimentalWarning", option, join(__dirname, program), ...rest];
 const child = spawn(node.command, args, { stdio: "inherit", env: node.env, shell: false });
 // A terminal sends Ctrl-C to both processes; the child handles it.

@@ -70,7 +70,7 @@ program
   .command("start")
   .description("start the service, where it is installed as a package")
   .action(() => {
-    throw new CliError("In a clone, start the service with npm start.");
+    throw new CliError("In a clone, start the service with npm start; elsewhere with chorus start, without options.");
   });
 addAsk(program);
 addOutcome(program);

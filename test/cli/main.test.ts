@@ -91,6 +91,13 @@ test("the launcher runs the command line and returns its exit code", async () =>
   const launcher = resolve(import.meta.dirname, "../../src/cli/chorus.cjs");
   assert.match((await spawnCli(["--help"], {}, "", launcher)).stdout, /^Usage: chorus/);
   assert.equal((await spawnCli(["nonsense"], {}, "", launcher)).code, 1);
+  const help = await spawnCli(["start", "--help"], {}, "", launcher);
+  assert.deepEqual([help.code, help.stdout.split("\n")[0]], [0, "Usage: chorus start [options]"]);
+  for (const extra of [["--port", "9000"], ["now"]]) {
+    const { code, stdout, stderr } = await spawnCli(["start", ...extra], {}, "", launcher);
+    assert.deepEqual([code, stdout], [1, ""], extra.join(" "));
+    assert.match(stderr, /unknown option '--port'|too many arguments/);
+  }
 });
 
 test("the launcher installs Node.js beside itself, also in a folder whose name has a space", async (t) => {
