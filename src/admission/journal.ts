@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { appendFile, mkdtemp, readdir, readFile, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../files/folder.ts";
@@ -143,15 +143,19 @@ async function linesIn(path: string): Promise<number> {
  * Creates the folder for settlements that wait while the database is unavailable: `journal` under `dataDir`, or a new
  * temporary folder if this process may not write there. If it may write nowhere, as in a container without a volume,
  * the folder cannot be written to.
+ * @returns also `discard`, which removes a temporary folder that has no entries when this process ends
  */
-export async function journalFolder(dataDir: string, log: Log): Promise<string> {
+export async function journalFolder(
+  dataDir: string,
+  log: Log,
+): Promise<{ folder: string; discard: () => Promise<void> }> {
   const folder = join(dataDir, "journal");
   try {
     await makeFolder(folder);
     const probe = join(folder, `probe-${randomUUID()}`);
     await writeFile(probe, "");
     await unlink(probe);
-    return folder;
+    return { folder, discard: async () => undefined };
   } catch (error) {
     const temporary = await mkdtemp(join(tmpdir(), "chorus-journal-")).catch(() => undefined);
     const facts = { folder, ...(temporary === undefined ? {} : { temporary }), cause: errorFacts(error) };
@@ -160,6 +164,8 @@ export async function journalFolder(dataDir: string, log: Log): Promise<string> 
         ? "could not write to DATA_DIR or a temporary folder; while the database is unavailable, answers fail"
         : "could not write to DATA_DIR; while the database is unavailable, settlements wait in a temporary folder";
     log.warn(facts, message);
-    return temporary ?? folder;
+    if (temporary === undefined) return { folder, discard: async () => undefined };
+    // A folder with entries is not empty, and stays.
+    return { folder: temporary, discard: () => rmdir(temporary).catch(() => undefined) };
   }
 }

@@ -144,7 +144,9 @@ async function createGrants(
   { requests, notifications }: Store,
   replica: string,
 ): Promise<Grants> {
-  const journal = await openJournal(await journalFolder(config.dataDir, log), log, isSettlementRow);
+  const { folder, discard } = await journalFolder(config.dataDir, log);
+  stack.defer(discard);
+  const journal = await openJournal(folder, log, isSettlementRow);
   const posts = new PostJournal(journal, replica, log, telemetry);
   const grants = new Grants({ pool: requests, journal: posts, replica, log, telemetry });
   notifications.listen(CALL_BACK, (workspace) => grants.callBack(workspace));

@@ -11,14 +11,15 @@ import { makeFolder } from "../helpers/books.ts";
 async function folderIn(dataDir: string) {
   const records: { folder: string; temporary: string }[] = [];
   const log = pino({ level: "warn" }, { write: (line) => void records.push(JSON.parse(line)) });
-  return { folder: await journalFolder(dataDir, log), records };
+  return { ...(await journalFolder(dataDir, log)), records };
 }
 
 test("makes the folder of the journal under DATA_DIR, and leaves nothing else in it", async (t) => {
   const dataDir = join(await makeFolder(t), "not", "there", "yet");
   for (let i = 0; i < 2; i++) {
-    const { folder, records } = await folderIn(dataDir);
+    const { folder, discard, records } = await folderIn(dataDir);
     assert.deepEqual([folder, records], [join(dataDir, "journal"), []]);
+    await discard();
     assert.deepEqual([await readdir(dataDir), await readdir(folder)], [["journal"], []]);
   }
 });
@@ -33,8 +34,8 @@ for (const [what, make] of [
   test(`makes a temporary folder where ${what}, and says so`, async (t) => {
     const dataDir = join(await makeFolder(t), "data");
     await make(dataDir);
-    const { folder, records } = await folderIn(dataDir);
-    t.onTestFinished(() => rm(folder, { recursive: true }));
+    const { folder, discard, records } = await folderIn(dataDir);
+    t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
     assert.equal(dirname(folder), tmpdir());
     assert.match(folder, /chorus-journal-[^/]+$/);
     assert.equal((await stat(folder)).mode & 0o777, 0o700);
@@ -42,5 +43,11 @@ for (const [what, make] of [
       records.map(({ temporary }) => temporary),
       [folder],
     );
+    await writeFile(join(folder, "entries.jsonl"), "");
+    await discard();
+    assert.deepEqual(await readdir(folder), ["entries.jsonl"]);
+    await rm(join(folder, "entries.jsonl"));
+    await discard();
+    await assert.rejects(stat(folder), { code: "ENOENT" });
   });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -403,12 +403,15 @@ test("names an unusable setting and exits with code 1", async (t) => {
 });
 
 test("starts without a writable data folder when a database is configured", async (t) => {
-  const file = join(await dataFolder(), "file");
+  const folder = await dataFolder();
+  const file = join(folder, "file");
   await writeFile(file, "");
-  const service = await startOwnService(t, { env: { DATA_DIR: join(file, "data") } });
+  const service = await startOwnService(t, { env: { DATA_DIR: join(file, "data"), TMPDIR: folder } });
   assert.equal((await service.get("/readyz")).status, 200);
   assert.equal(await service.stop(), 0);
   assert.match(service.output(), /could not write to DATA_DIR/);
+  const left = (await readdir(folder)).filter((name) => name.startsWith("chorus-journal-"));
+  assert.deepEqual(left, [], "no temporary folder without entries");
 });
 
 test("starts without any writable folder when a database is configured", async (t) => {
