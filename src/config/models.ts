@@ -48,6 +48,8 @@ const MODEL_MEMBERS: ReadonlySet<string> = new Set(
 );
 
 const CATALOGUE_MEMBERS: ReadonlySet<string> = new Set(["models", "search", "accuracies"]);
+/** Highest price: JSON can write numbers that are read as infinite. */
+const MAX_PRICE = 1_000_000_000;
 const PRICE_MEMBERS: ReadonlySet<string> = new Set(["input", "output", "cached"]);
 
 /** The models of the catalogue, and the web search if one is configured. */
@@ -194,8 +196,8 @@ function prices(value: unknown, where: string): { input: number; output: number;
   checkMembers(given, PRICE_MEMBERS, where);
   const read = (key: string, fallback?: number): number => {
     const price = given[key] ?? fallback;
-    if (typeof price !== "number" || !(price >= 0))
-      throw new ConfigError(`${where}.${key} must be USD per million tokens, 0 or more. Correct it.`);
+    if (typeof price !== "number" || !(price >= 0 && price <= MAX_PRICE))
+      throw new ConfigError(`${where}.${key} must be USD per million tokens, from 0 to ${MAX_PRICE}. Correct it.`);
     return price;
   };
   const input = read("input");

@@ -293,6 +293,7 @@ test("refuses an invalid catalogue and says where and why", () => {
     [{ models: [{ ...good, vendor: "openai" }] }, "OPENAI_API_KEY"],
     [{ models: [{ ...good, price: { input: -1, output: 1 } }] }, "models[0].price.input"],
     [{ models: [{ ...good, price: { input: 1 } }] }, "models[0].price.output"],
+    [JSON.stringify({ models: [{ ...good, price: { input: "9" } }] }).replace('"9"', "1e999"), "models[0].price.input"],
     [{ models: [{ ...good, price: { input: 1, output: 1, cache: 0.1 } }] }, "models[0].price", '"cache"', "cached"],
     [{ models: [good], Search: { backend: "brave" } }, '"Search"', "accuracies"],
     [{ models: [{ ...good, context_tokens: 0.5 }] }, "context_tokens"],
