@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { ABILITIES, type Accuracies } from "../contract/terms.ts";
 import { ConfigError, object, parse } from "./config-error.ts";
+import { readText } from "./text-file.ts";
 
 /**
  * Reads accuracies: a number for all abilities, or an object with numbers for some.
@@ -48,7 +48,7 @@ export function readMeasured(path: string, catalogue: string): Map<string, Accur
 /** @returns undefined for a file that does not exist */
 function textOf(path: string, where: string): string | undefined {
   try {
-    return readFileSync(path, "utf8");
+    return readText(path);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT") return undefined;

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { ConfigError, type Env } from "./config-error.ts";
+import { readText } from "./text-file.ts";
 
 /** Variables that are used before files are read, or that the libraries of OpenTelemetry read themselves. */
 const WITHOUT_FILE = /^(CHORUS_WORKERS$|OTEL_(BSP|EXPORTER_OTLP|SDK|TRACES)_)/;
@@ -46,7 +46,7 @@ export function readWithFiles<T>(given: Env, read: (env: Env) => T, files = new 
 function contentOf(path: string, variable: string): string {
   let text: string;
   try {
-    text = readFileSync(path, "utf8").trimEnd();
+    text = readText(path).trimEnd();
   } catch {
     throw new ConfigError(`${variable} names ${path}, which cannot be read. Correct ${variable} or unset it.`);
   }

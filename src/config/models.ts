@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Accuracies } from "../contract/terms.ts";
 import type { ModelEntry, Vendor } from "../models/port/entry.ts";
 import { accuraciesOf, readMeasured } from "./accuracies.ts";
 import { ConfigError, checkMembers, type Env, object, parse, textMember } from "./config-error.ts";
 import { parseSearch, type SearchConfig } from "./search.ts";
+import { readText } from "./text-file.ts";
 import { checkAddress, headerKey } from "./values.ts";
 
 /** The catalogue file that is used if it exists and CHORUS_MODELS is not set. */
@@ -93,7 +94,7 @@ function catalogue(env: Env, path: string, files: Set<string>): Sources {
   const where = `The catalogue ${path} (CHORUS_MODELS)`;
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readText(path);
   } catch {
     throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS or unset it.`);
   }

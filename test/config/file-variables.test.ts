@@ -35,6 +35,19 @@ test("takes a variable from the file that NAME_FILE names, without the line brea
   assert.equal(config.databaseUrl, "postgres://host/name");
 });
 
+test("reads files that begin with a byte order mark, as editors of Windows write them", () => {
+  const mark = "\uFEFF";
+  const measured = { models: { large: { maths: { accuracy: 0.5 } } } };
+  const large = { name: "large", vendor: "openai", model: "m", tier: "fast" };
+  const accuracies = file("measured.json", mark + JSON.stringify(measured));
+  const { models, rates } = envToConfig({
+    CHORUS_MODELS: file("marked.json", mark + JSON.stringify({ models: [large], accuracies })),
+    CHORUS_RATES_FILE: file("rates.json", `${mark}{"output":7}\r\n`),
+    OPENAI_API_KEY_FILE: file("openai", `${mark}secret\r\n`),
+  });
+  assert.deepEqual([models[0]?.apiKey, models[0]?.accuracy, rates.output], ["secret", { maths: 0.5 }, 7]);
+});
+
 test("takes a key that the catalogue names with api_key_env from a file", () => {
   const [model, own] = ["openai", "openai-compatible"].map((vendor) => ({
     name: vendor,
