@@ -56,7 +56,7 @@ function readProcess(env: Env) {
     /** Connection string of the operator's Postgres; undefined starts the embedded one. */
     databaseUrl: databaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
     /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
-    databaseListenUrl: databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL"),
+    databaseListenUrl: listenUrl(env),
     dataDir: dataDirOf(env),
     /** Whether the service brings the schema of the database up to date. If not, it waits for `chorus migrate`. */
     migrates: migrates(env),
@@ -179,6 +179,14 @@ function migrates(env: Env): boolean {
     throw new ConfigError("CHORUS_MIGRATE=never needs DATABASE_URL. Set that, or unset CHORUS_MIGRATE.");
   }
   return word === "auto";
+}
+
+function listenUrl(env: Env): string | undefined {
+  const url = databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL");
+  if (url !== undefined && !env.DATABASE_URL) {
+    throw new ConfigError("DATABASE_LISTEN_URL needs DATABASE_URL. Set that, or unset DATABASE_LISTEN_URL.");
+  }
+  return url;
 }
 
 /** Reads the address of a Postgres. @param otherwise what to do instead of correcting the value */

@@ -105,6 +105,7 @@ test("refuses an invalid value and names its variable and the expected values", 
   refused({ CHORUS_BODY_BUDGET_BYTES: "1000" }, "CHORUS_BODY_BUDGET_BYTES", "67108864");
   for (const value of ["mysql://host", "host:5432", "postgres:/host"]) refused({ DATABASE_URL: value }, "DATABASE_URL");
   refused({ DATABASE_LISTEN_URL: "direct:5432" }, "DATABASE_LISTEN_URL");
+  refused({ DATABASE_LISTEN_URL: "postgres://direct" }, "DATABASE_LISTEN_URL needs DATABASE_URL");
   for (const value of ["loud", "INFO"]) refused({ LOG_LEVEL: value }, "LOG_LEVEL", "info");
   for (const value of ["false", "NEVER"]) refused({ CHORUS_MIGRATE: value }, "CHORUS_MIGRATE", "auto, never");
   for (const name of [
