@@ -165,15 +165,20 @@ async function probe(config: pg.ClientConfig): Promise<void> {
 /** Oldest version of Postgres that the service supports, as `server_version_num`. */
 const MIN_VERSION = 150_000;
 
+/** Encodings in which every text can be stored. SQL_ASCII stores the bytes that are sent. */
+const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
+
 /**
- * Opens a connection and checks the version of the server and the form of its dates.
- * @throws Error that says what to do when the server refuses the connection, is too old or formats dates otherwise; an
- *   error of `isUnavailable`
+ * Opens a connection and checks the version of the server, the encoding of the database, and the form of dates and
+ * arrays.
+ * @throws Error that says what to do when the server refuses the connection, is too old or set otherwise; an error of
+ *   `isUnavailable`
  */
 export async function checkServer(pool: Pool): Promise<void> {
   const [row] = await pool
-    .query<{ version: number; datestyle: string }>(
-      "select current_setting('server_version_num')::int as version, current_setting('datestyle') as datestyle",
+    .query<{ version: number; encoding: string; datestyle: string; nulls: string }>(
+      `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+         current_setting('datestyle') as datestyle, current_setting('array_nulls') as nulls`,
     )
     .catch((error: Error) => {
       if (isUnavailable(error) && !LOGIN_REFUSED.test(error.message)) throw error;
@@ -183,11 +188,23 @@ export async function checkServer(pool: Pool): Promise<void> {
     const version = Math.floor(row.version / 10_000);
     throw new Error(`DATABASE_URL names a Postgres ${version}. Chorus needs Postgres 15 or newer.`);
   }
-  // The driver reads no other form of dates. A setting of each connection would not get through a pooler.
+  if (row && !ENCODINGS.includes(row.encoding)) {
+    throw new Error(
+      `The database has the encoding ${row.encoding}, which lacks most characters. Create another one, and name it ` +
+        "in DATABASE_URL: create database chorus encoding 'UTF8' template template0",
+    );
+  }
+  // A setting of each connection would not get through a pooler. The driver reads no other form of dates.
   if (row && !row.datestyle.startsWith("ISO")) {
     throw new Error(
       `The database has datestyle "${row.datestyle}", whose dates Chorus cannot read. ` +
         "Set it for the role, and start again: alter role ... set datestyle = 'ISO'",
+    );
+  }
+  if (row?.nulls === "off") {
+    throw new Error(
+      "The database has array_nulls = off, with which Chorus cannot send lists that have gaps. " +
+        "Set it for the role, and start again: alter role ... set array_nulls = on",
     );
   }
 }

@@ -20,6 +20,7 @@ import { testDatabase } from "../helpers/database.ts";
 import { draining } from "../helpers/draining.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
 import { faultEnv } from "../helpers/faults.ts";
+import type { Lifetime } from "../helpers/lifetime.ts";
 import { programOf } from "../helpers/program.ts";
 import { rpcFailure, transports } from "../helpers/rpc.ts";
 import { readEvents, startOwnService, type TestService } from "../helpers/service.ts";
@@ -368,6 +369,17 @@ test("names a port in use, and prints the secrets at the next start", async (t) 
   assert.equal(await service.stop(), 0);
 });
 
+/** Creates a database with an encoding that has few characters. @returns its address */
+async function latinDatabase(t: Lifetime): Promise<string> {
+  const { url, pool } = await testDatabase(t);
+  const latin = new URL(url);
+  latin.pathname += "_latin";
+  const name = latin.pathname.slice(1);
+  await pool.query(`create database ${name} encoding 'LATIN1' locale 'C' template template0`);
+  t.onTestFinished(async () => void (await pool.query(`drop database ${name}`)));
+  return latin.href;
+}
+
 test("names an unusable setting and exits with code 1", async (t) => {
   const file = join(await dataFolder(), "file");
   await writeFile(file, "");
@@ -376,6 +388,7 @@ test("names an unusable setting and exits with code 1", async (t) => {
   wrong.password = "not-the-password";
   const missing = new URL(url);
   missing.pathname = "/no_such_database";
+  const latin = await latinDatabase(t);
   const cases: [env: Record<string, string>, message: RegExp][] = [
     [{ PORT: "http" }, /PORT must be a whole number/],
     [{ HOST: "192.0.2.1", DATABASE_URL: url }, /192\.0\.2\.1:0 .*does not have that address.* HOST/],
@@ -388,6 +401,8 @@ test("names an unusable setting and exits with code 1", async (t) => {
     [{ DATABASE_URL: missing.href }, /database "no_such_database" does not exist.*DATABASE_URL/],
     [{ DATABASE_URL: `${url}?sslmode=require` }, /does not support SSL.*DATABASE_URL/],
     [{ DATABASE_URL: `${url}?options=-c%20datestyle%3DGerman` }, /The database has datestyle "German, .*'ISO'/],
+    [{ DATABASE_URL: `${url}?options=-c%20array_nulls%3Doff` }, /The database has array_nulls = off, .* = on/],
+    [{ DATABASE_URL: latin }, /The database has the encoding LATIN1, .*encoding 'UTF8' template template0/],
     [{ DATABASE_URL: url, DATABASE_LISTEN_URL: "postgres://u:a#b@host/d" }, /DATABASE_LISTEN_URL must be an address/],
     [{ DATABASE_URL: url, DATABASE_LISTEN_URL: `${url}?sslmode=on` }, /DATABASE_LISTEN_URL has sslmode=on/],
   ];
