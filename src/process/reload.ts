@@ -31,7 +31,8 @@ export interface ReloadOptions {
  * Reloads the settings when their files change. Files are read when they have been the same for a second, and what was
  * read counts only if none has changed meanwhile, so that old and new files never mix. Settings are checked before they
  * are put into force, all together. If one is not valid, nothing changes, and the log and the audit say which file and
- * member are wrong. While the database is unavailable, the reload is tried again.
+ * member are wrong; the log also says when all are valid again. While the database is unavailable, the reload is tried
+ * again.
  */
 export function startReloading(options: ReloadOptions) {
   const { reader, log } = options;
@@ -93,12 +94,14 @@ function readNow(reader: SettingsReader): () => Settings {
 /** @returns a function that reloads once; it throws if the settings could not be put into force, and logs the rest */
 function createReload({ settings, apply, refused, log }: ReloadOptions) {
   let current = settings;
+  let wasRefused = false;
   return async (read: () => Settings, reports: boolean): Promise<void> => {
     let next: Settings;
     try {
       next = read();
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
+      wasRefused = true;
       log.error({ reason: error.message }, "refused to reload the settings; nothing has changed");
       await refused(error.message).catch((cause) => log.warn({ cause: errorFacts(cause) }, "could not record it"));
       return;
@@ -108,7 +111,8 @@ function createReload({ settings, apply, refused, log }: ReloadOptions) {
       await apply(next, changed);
       current = next;
     }
-    if (changed.length > 0 || reports) log.info({ changed }, "reloaded the settings");
+    if (changed.length > 0 || reports || wasRefused) log.info({ changed }, "reloaded the settings");
+    wasRefused = false;
   };
 }
 

@@ -168,6 +168,18 @@ test("changes nothing for a file that is not valid, and names file and member in
   assert.equal(await service.stop(), 0);
 });
 
+test("says that the files are valid again when the old content is back", async ({ t }) => {
+  const vendor = await startVendor("openai");
+  t.onTestFinished(() => vendor.close());
+  const { write, env } = await makeFiles(t, vendor);
+  const service = await startOwnService(t, { env });
+  await write("rates.json", "{");
+  await until(() => service.output().includes("refused to reload the settings"));
+  await write("rates.json", '{"input":1000,"cached":1000,"output":1000}');
+  await until(() => /"changed":\[\].*"reloaded the settings"/.test(service.output()));
+  assert.equal(reloads(service), 1);
+});
+
 test("reloads all workers on SIGHUP, and records it once", async ({ t }) => {
   const vendor = await startVendor("openai");
   t.onTestFinished(() => vendor.close());
