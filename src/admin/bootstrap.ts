@@ -4,7 +4,7 @@ import { createSecret, hashSecret, MAX_SECRET_LENGTH, prefixOf } from "../admiss
 import { SETUP_LOCK } from "../store/migrate.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import { bookCredit } from "./credits.ts";
-import { BOOTSTRAP } from "./shared/audit.ts";
+import { BOOTSTRAP, record } from "./shared/audit.ts";
 import { insertWorkspace } from "./workspaces/create.ts";
 
 const MIN_SECRET_LENGTH = 16;
@@ -99,13 +99,18 @@ async function addFirstWorkspace(query: Query): Promise<void> {
   if (workspaceId) await bookCredit(query, BOOTSTRAP, workspaceId, STARTING_GRANT);
 }
 
+/** Adds a key, unless it exists. */
 async function addKey(query: Query, secret: string): Promise<void> {
-  await query(
+  const [added] = await query<{ id: string; name: string; scopes: string[]; workspace_id: string }>(
     `insert into api_keys (workspace_id, id, secret_hash, prefix, name, scopes, created_at)
      select id, $2, $3, $4, 'bootstrap', $5, date_trunc('milliseconds', now()) from workspaces where name = $1
-     on conflict (secret_hash) do nothing`,
+     on conflict (secret_hash) do nothing
+     returning id, name, scopes, workspace_id`,
     [DEFAULT_WORKSPACE, `key_${randomBytes(12).toString("hex")}`, hashSecret(secret), prefixOf(secret), [...SCOPES]],
   );
+  if (!added) return;
+  const { workspace_id, ...details } = added;
+  await record(query, BOOTSTRAP, workspace_id, "key.create", { ...details, expires_at: null });
 }
 
 function check(name: string, secret: string | undefined): void {

@@ -53,6 +53,21 @@ test("accepts given secrets unchanged, in an empty store and in a used one, and 
   assert.equal((await keys.listKeys({})).keys.length, given.length);
 });
 
+test("records each key that it adds, once and without its secret", async (t) => {
+  const { pool } = await testDatabase(t);
+  const { keys } = adminOf(pool);
+  for (const apiKey of ["a-key-of-the-first-start", "a-key-of-a-later-start", "a-key-of-a-later-start"])
+    await bootstrap(pool, { apiKey });
+  const scopes = ["generate", "metrics"];
+  const added = (await keys.listKeys({})).keys.map(({ id }) => ({
+    actor_id: "bootstrap",
+    details: { id, name: "bootstrap", scopes, expires_at: null },
+  }));
+  const recorded = await pool.query("select actor_id, details from audit where action = 'key.create' order by id desc");
+  assert.equal(recorded.length, 2);
+  assert.deepEqual(recorded, added);
+});
+
 test("creates the first workspace without secrets when none is offered, and the secrets when they are", async (t) => {
   const { pool } = await testDatabase(t);
   assert.deepEqual(await bootstrap(pool, {}, null), { created: {}, lacksOperator: true });

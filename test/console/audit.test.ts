@@ -34,7 +34,7 @@ test("shows the owner who changed what, and exports it", async (t) => {
   assert.match(csv, /\r\n\d{4}-\S+Z,key\.create,owner,tok_\w+,"\{""/);
 
   await page.getByLabel("Changes", { exact: true }).first().selectOption("Credit");
-  await rows.filter({ hasText: "Created the key" }).waitFor({ state: "detached" });
+  await rows.filter({ hasText: "Created the key Invoices" }).waitFor({ state: "detached" });
   await rows.filter({ hasText: "Booked a purchase" }).waitFor();
   await page.getByLabel("Made by").selectOption("By the owner token");
   await page.getByText("No change matches.").waitFor();
@@ -43,11 +43,11 @@ test("shows the owner who changed what, and exports it", async (t) => {
   await page.getByText("No change matches.").waitFor();
   await page.getByLabel("Last day").fill("");
   await page.getByLabel("First day").fill("2020-01-01");
-  await rows.filter({ hasText: "Created the key" }).waitFor();
+  await rows.filter({ hasText: "Created the key Invoices" }).waitFor();
   // One token, chosen in the table; the file has what the table has.
   await page.getByLabel("Made by").selectOption("By anyone");
   await rows.filter({ hasText: "Booked a purchase" }).getByRole("button", { name: /^tok_/ }).click();
-  await rows.filter({ hasText: "Created the key" }).waitFor({ state: "detached" });
+  await rows.filter({ hasText: "Created the key Invoices" }).waitFor({ state: "detached" });
   await page.reload();
   await rows.filter({ hasText: "Booked a purchase" }).waitFor();
   const next = page.waitForEvent("download");
@@ -56,7 +56,7 @@ test("shows the owner who changed what, and exports it", async (t) => {
   assert.match(narrowed, /credit\.purchase,operator/);
   assert.doesNotMatch(narrowed, /key\.create/);
   await page.getByRole("button", { name: "Show the changes of all" }).click();
-  await rows.filter({ hasText: "Created the key" }).waitFor();
+  await rows.filter({ hasText: "Created the key Invoices" }).waitFor();
   assert.deepEqual(started.problems, []);
 });
 
