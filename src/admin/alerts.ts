@@ -97,8 +97,8 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
           ...[rule.cap_share, rule.cap_limits, newSecret || isMail || isMailTarget(before?.url ?? ""), rule.format],
         ],
       );
-      // The new thresholds are compared as if for the first time.
-      await query("delete from alert_states where workspace_id = $1", [id]);
+      // What has changed is compared as if for the first time.
+      await query("delete from alert_states where workspace_id = $1 and kind = any ($2)", [id, changed(before, rule)]);
       if (!isDeepStrictEqual(capsOf(before), capsOf(rule))) await compareCaps(query, id);
       if (!row) throw new Error("no rule was written");
       // Nobody has seen the secret of a rule that sent e-mail.
@@ -107,6 +107,15 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
       return { alerts: alertsOf(row), secret };
     });
   };
+}
+
+/** Kinds of alerts whose receiver or threshold differs. */
+function changed(before: RuleRow | undefined, rule: RuleRow): string[] {
+  const thresholds = { credit_left: "credit_below_micro", spend_share: "spend_share", failure_share: "failure_share" };
+  return Object.entries(thresholds).flatMap(([kind, column]) => {
+    const isSame = before?.url === rule.url && before[column as keyof RuleRow] === rule[column as keyof RuleRow];
+    return isSame ? [] : [kind];
+  });
 }
 
 const capsOf = (rule: Pick<RuleRow, "cap_share" | "cap_limits"> | undefined) => [rule?.cap_share, rule?.cap_limits];

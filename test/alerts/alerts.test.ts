@@ -118,6 +118,28 @@ test("raises alerts on the share of a spend limit and of failed requests; operat
   assert.notEqual(own.received[0]?.headers["webhook-signature"], all.received[0]?.headers["webhook-signature"]);
 });
 
+test("raises an alert again when its threshold or the address changes, and not when others do", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const [receiver, other] = [await startReceiver(t), await startReceiver(t)];
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { alerts, options } = await makeOwner(service, "team");
+  const set = async (changes: object) => {
+    await alerts.setAlerts({ alerts: { webhookUrl: receiver.url, creditBelow: "1000000", ...changes } }, options);
+    await pool.query("update alert_clock set compared_at = '-infinity'");
+    await until(async () => (await pool.query("select from alert_clock where compared_at > '-infinity'")).length > 0);
+  };
+  await set({});
+  await until(() => receiver.received.length === 1);
+  await set({ failureShare: 0.5 });
+  await set({ failureShare: 0.5, spendShare: 0.5 });
+  await set({ creditBelow: "2000000" });
+  await until(() => receiver.received.length >= 2);
+  const bounds = receiver.received.map(({ event }) => event.data.threshold);
+  assert.deepEqual(bounds, [1_000_000, 2_000_000], "none for other thresholds");
+  await set({ webhookUrl: other.url });
+  await until(() => other.received.length === 1);
+});
+
 test("raises alerts after the clock of the database was set back", async ({ t }) => {
   const { pool } = await testDatabase(t);
   await pool.query("insert into workspaces (id, name) values ('ws_1', 'one')");
