@@ -48,15 +48,15 @@ describe.skipIf(skipReason !== undefined)("the page of alerts", () => {
     const save = page.getByRole("button", { name: "Save" });
     await page.getByLabel("Webhook URL").fill("http://10.0.0.1/hook");
     assert.equal(await save.isDisabled(), true, "saves without a threshold");
-    await page.getByLabel("Spend limit used").fill("0");
+    await page.getByLabel("Spend limit used").fill("0 ");
     await save.click();
     assert.equal(await page.evaluate("document.activeElement.validity.patternMismatch"), true);
-    await page.getByLabel("Spend limit used").fill("80");
+    await page.getByLabel("Spend limit used").fill(" 80");
     await save.click();
     await page.getByRole("alert").getByText("alerts.webhook_url", { exact: true }).waitFor();
 
     await page.getByLabel("Webhook URL").fill(receiver.url);
-    await page.getByLabel("Credit below").fill("99999999");
+    await page.getByLabel("Credit below").fill("99999999 ");
     await page.getByLabel("Format").selectOption("Message, for a channel");
     await page.getByText("For incoming webhooks of Slack").waitFor();
     await page.getByLabel("Format").selectOption("Signed JSON, for a program");

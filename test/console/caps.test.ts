@@ -93,8 +93,8 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     assert.match(await page.evaluate<string>(readFile("csv")), /^day,workspace,user,requests,/);
 
     await dialog.getByText("FOCUS 1.3").click();
-    await dialog.getByLabel("Currency of the costs").fill("EUR");
-    await dialog.getByLabel("Price of a credit").fill("0.01");
+    await dialog.getByLabel("Currency of the costs").fill(" EUR");
+    await dialog.getByLabel("Price of a credit").fill("0.01 ");
     await save("FOCUS 1.3");
     const [head = "", first = ""] = (await page.evaluate<string>(readFile("csv"))).split("\n");
     const column = (name: string) => first.split(",")[head.split(",").indexOf(name)];
@@ -207,7 +207,7 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     await page.getByRole("button", { name: "Set a cap for each user" }).click();
     await page.getByLabel("Figure").selectOption("Requests at a time");
     assert.equal(await page.getByLabel("Period, UTC").count(), 0, "requests at a time have no period");
-    await page.getByLabel("Amount").fill("0.5");
+    await page.getByLabel("Amount").fill(" 0.5 ");
     await page.getByRole("button", { name: "Set the cap" }).click();
     assert.equal(await page.evaluate("document.activeElement.validity.patternMismatch"), true);
     await page.getByRole("button", { name: "Cancel" }).click();

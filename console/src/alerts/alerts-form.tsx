@@ -4,13 +4,13 @@ import type { Alerts } from "../../../gen/chorus/admin/v1/alerts_pb.js";
 import { Choice } from "../parts/choice.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Field } from "../parts/field.tsx";
-import { CREDITS, TextField } from "../parts/text-field.tsx";
+import { CREDITS, spaced, TextField } from "../parts/text-field.tsx";
 import { useAction } from "../parts/use-action.ts";
 import { type Draft, draftOf, isMail } from "./thresholds.ts";
 
 const PERCENT = {
   unit: "%",
-  pattern: "100|(?!0+(\\.0*)?$)\\d{1,2}(\\.\\d{1,4})?",
+  pattern: "100|(?!0+(\\.0*)?\\s*$)\\d{1,2}(\\.\\d{1,4})?",
   title: "A percentage above 0, such as 80",
 };
 
@@ -156,7 +156,7 @@ function Thresholds({ draft, edit }: { draft: Draft; edit: (name: keyof Draft, t
               inputMode="decimal"
               autocomplete="off"
               placeholder="No alert"
-              pattern={pattern}
+              pattern={spaced(pattern)}
               title={title}
               aria-describedby={`${name}-help`}
               value={draft[name]}

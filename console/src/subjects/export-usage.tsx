@@ -50,7 +50,7 @@ function ExportForm({ period, group, close }: Props & { close: () => void }) {
   const { busy, message, error, run, stop } = useExport();
   const submit = (event: Event) => {
     event.preventDefault();
-    void run({ period, group, format, currency, price });
+    void run({ period, group, format, currency: currency.trim(), price: price.trim() });
   };
   const last = day(new Date((period.to ?? new Date()).getTime() - 1));
   return (
