@@ -39,6 +39,23 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await page.context().close();
   });
 
+  test("keeps its rows while it is live and the newest requests have no match", async ({ browser }) => {
+    let calls = 0;
+    const rare = () => {
+      const page = calls++ === 0 ? { generations: generations.slice(-2) } : { nextPageToken: "further" };
+      return { unary: Object(toJson(ListGenerationsResponseSchema, create(ListGenerationsResponseSchema, page))) };
+    };
+    const page = await openScene(browser, "/console/activity?level=high", new Map([...USED, [LIST, rare]]));
+    const rows = page.getByRole("region", { name: "Requests" }).locator("tbody tr");
+    await rows.nth(1).waitFor();
+    await page.mouse.move(200, 200);
+    await page.getByRole("button", { name: "Live" }).click();
+    await until(() => calls >= 21);
+    await page.getByRole("button", { name: "Stop live" }).click();
+    assert.equal(await rows.count(), 2);
+    await page.context().close();
+  });
+
   test("goes on from the new page, without a gap, when the live list has become too long", async ({ browser }) => {
     // Requests 0 to 1099, the oldest first, in pages of 100. The token of a page is the number of its first request.
     let shown = 1000;

@@ -112,6 +112,8 @@ function useGenerations(filter: Filter, onFound: (found: Found) => void) {
 
 /** Adds the requests that are not listed yet. */
 function withNewer(newest: Found, before: Found = NOTHING): Found {
+  // A search that reached no match yet has a next page, which goes on to what is listed already.
+  if (newest.generations.length === 0 && before.generations.length > 0) return before;
   const known = new Set(before.generations.map(({ id }) => id));
   const fresh: Generation[] = newest.generations.filter(({ id }) => !known.has(id));
   const generations = [...fresh, ...before.generations];
