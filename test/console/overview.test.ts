@@ -29,6 +29,18 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
     await page.context().close();
   });
 
+  test("asks for no time that a call cannot express, whatever period an address names", async ({ browser }) => {
+    for (const [from, to] of [
+      ["2026-01-01", "9999-12-31"],
+      ["0000-01-01", "2026-01-01"],
+    ]) {
+      const page = await openScene(browser, `/console?from=${from}&to=${to}`, USED);
+      await page.locator("dl.stats").getByText("vs. previous").first().waitFor();
+      assert.equal(await page.getByText("The service cannot be reached").count(), 0, `${from} to ${to}`);
+      await page.context().close();
+    }
+  });
+
   test("says exactly what is left", async ({ browser }) => {
     let workspace = { granted: "0.1", purchased: "0.2", held: "0" };
     const answers: Answers = new Map([

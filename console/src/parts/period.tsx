@@ -14,6 +14,10 @@ const SPANS: Record<string, { label: string; ms: number }> = {
   "30d": { label: "30 days", ms: 30 * DAY },
 };
 
+/** Bounds of a period. A call cannot express times before the year 1, nor after 9999. */
+const FIRST = Date.parse("0001-01-02T00:00:00Z");
+const LAST = Date.parse("9999-12-31T00:00:00Z");
+
 export interface Period {
   /** `24h`, `7d`, `30d`, `range` of days, or `times`: a part that was chosen in a chart. */
   readonly name: string;
@@ -32,8 +36,9 @@ export function periodOf(query: URLSearchParams, standard = "24h"): Period {
   const isDays = first.length === 10;
   const from = new Date(isDays ? `${first}T00:00:00Z` : first);
   const to = new Date(isDays ? `${last}T00:00:00Z` : last);
-  if (Number.isFinite(from.getTime()) && (isDays ? from <= to : from < to)) {
-    return { name: isDays ? "range" : "times", from, to: isDays ? new Date(to.getTime() + DAY) : to, key };
+  const end = isDays ? new Date(to.getTime() + DAY) : to;
+  if (from.getTime() >= FIRST && from < end && end.getTime() <= LAST) {
+    return { name: isDays ? "range" : "times", from, to: end, key };
   }
   const requested = query.get("period") ?? "";
   const name = Object.hasOwn(SPANS, requested) ? requested : standard;
@@ -58,7 +63,7 @@ export function previousOf(period: Period): Period {
     name: "times",
     get from() {
       const { from, to = new Date() } = period;
-      return new Date(2 * from.getTime() - to.getTime());
+      return new Date(Math.max(FIRST - DAY, 2 * from.getTime() - to.getTime()));
     },
     get to() {
       return period.from;
