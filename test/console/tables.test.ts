@@ -40,6 +40,15 @@ describe.skipIf(skipReason !== undefined)("a long name", () => {
   });
 });
 
+describe.skipIf(skipReason !== undefined)("the playground", () => {
+  test("fits a screen of 360 px", async ({ browser }) => {
+    const page = await openScene(browser, "/console/playground", USED, { viewport: { width: 360, height: 800 } });
+    await page.getByRole("list", { name: "Examples to try" }).waitFor();
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 360);
+    await page.context().close();
+  });
+});
+
 describe.skipIf(skipReason !== undefined)("tables at 1024 px", () => {
   for (const path of ["/console/keys", "/console/subjects", "/console/subjects?subject=user%3Au-4711"]) {
     test(`${path} fits, and breaks no word`, async ({ browser }) => {

@@ -26,7 +26,7 @@ export function Examples({ use }: { use: (draft: Partial<Draft>) => void }) {
     <ul class="examples" aria-label="Examples to try">
       {EXAMPLES.map(([title, draft]) => (
         <li key={title}>
-          <button type="button" class="small" onClick={() => use({ input: "prompt", ...draft })}>
+          <button type="button" class="small example" onClick={() => use({ input: "prompt", ...draft })}>
             {title}
           </button>
         </li>
