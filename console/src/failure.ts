@@ -37,6 +37,8 @@ const TITLES: Record<string, string> = {
 /** Describes any error that a call can throw. */
 export function describe(error: unknown): Described {
   if (error instanceof SignInError) return describeSignIn(error);
+  // Such as a full disk while a file is saved. A call that fails throws no such error.
+  if (error instanceof DOMException) return withoutCode("The browser could not do this", error.message);
   if (!(error instanceof ConnectError))
     return withoutCode("The service cannot be reached", "Check the connection, then try again.");
   const detail = detailOf(error);

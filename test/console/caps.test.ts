@@ -115,6 +115,21 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     await page.getByText("The file has 3 rows.").waitFor();
   });
 
+  test("says what the browser says when the disk is full", async ({ started }) => {
+    const { open, token } = started;
+    const page = await open("/console/subjects");
+    await page.addInitScript(`
+      const full = async () => { throw new DOMException("The disk is full.", "QuotaExceededError"); };
+      const file = { write: full, close: full, abort: async () => undefined };
+      window.showSaveFilePicker = async () => ({ createWritable: async () => file });`);
+    await page.reload();
+    await signIn(page, token);
+    await page.getByRole("button", { name: "Export" }).click();
+    await page.getByRole("button", { name: "Save the file" }).click();
+    await page.getByText("The disk is full.").waitFor();
+    assert.equal(await page.getByText("The service cannot be reached").count(), 0);
+  });
+
   test("rotates a key: the new one has its caps, the old one stops", async ({ started }) => {
     const { service, open, token } = started;
     const page = await open("/console/keys");
