@@ -47,6 +47,16 @@ export function rename(part: string, by: string): void {
   dispatchEvent(new Event(MOVED));
 }
 
+/** Keeps a value with this entry of the history, until its address changes. */
+export function keep(name: string, value: unknown): void {
+  history.replaceState({ ...history.state, [name]: value }, "");
+}
+
+/** The value that was kept with this entry of the history. */
+export function kept(name: string): unknown {
+  return history.state?.[name];
+}
+
 /** Changes query parameters of this page. Replaces the history entry, so that going back leads to the previous page. */
 export function narrow(changes: Record<string, string | undefined>): void {
   const url = new URL(location.href);

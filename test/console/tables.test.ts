@@ -49,6 +49,29 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
   });
 });
 
+describe.skipIf(skipReason !== undefined)("the pages of a list", () => {
+  test("are the same after a visit of another page, and begin anew with another filter", async ({ browser }) => {
+    const page = await openScene(browser, "/console/ledger", USED);
+    const pager = page.getByRole("navigation", { name: "Pages of the list" });
+    const isAt = (number: number) => pager.getByText(`Page ${number}`, { exact: true }).waitFor();
+    await pager.getByRole("button", { name: "Older" }).click();
+    await isAt(2);
+    await pager.getByRole("button", { name: "Older" }).click();
+    await isAt(3);
+    await page.getByRole("link", { name: "Keys", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+    await page.goBack();
+    await isAt(3);
+    await pager.getByRole("button", { name: "Newer" }).click();
+    await isAt(2);
+    await page.reload();
+    await isAt(2);
+    await page.getByRole("combobox", { name: "Movements" }).selectOption("Grants");
+    await isAt(1);
+    await page.context().close();
+  });
+});
+
 describe.skipIf(skipReason !== undefined)("tables at 1024 px", () => {
   for (const path of ["/console/keys", "/console/subjects", "/console/subjects?subject=user%3Au-4711"]) {
     test(`${path} fits, and breaks no word`, async ({ browser }) => {

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { keep, kept } from "../route.ts";
 
 export interface Pager {
   /** Token of the page that is shown; empty for the first. */
@@ -9,16 +10,27 @@ export interface Pager {
   back(): void;
 }
 
-/** Pagination by token. @param of identifies the list; when it changes, the pager returns to the first page */
+/**
+ * Pagination by token. Going back in the browser leads to the same page of the list.
+ * @param of identifies the list; when it changes, the pager returns to the first page
+ */
 export function usePager(of: string): Pager {
-  const [state, setState] = useState<{ of: string; tokens: string[] }>({ of, tokens: [] });
+  const [state, setState] = useState<{ of: string; tokens: string[] }>(() => ({ of, tokens: tokensOf(kept(of)) }));
   const tokens = state.of === of ? state.tokens : [];
+  const show = (tokens: string[]) => {
+    setState({ of, tokens });
+    keep(of, tokens);
+  };
   return {
     token: tokens.at(-1) ?? "",
     number: tokens.length + 1,
-    next: (token) => setState({ of, tokens: [...tokens, token] }),
-    back: () => setState({ of, tokens: tokens.slice(0, -1) }),
+    next: (token) => show([...tokens, token]),
+    back: () => show(tokens.slice(0, -1)),
   };
+}
+
+function tokensOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((token) => typeof token === "string") : [];
 }
 
 interface Props {

@@ -53,7 +53,11 @@ export function SessionGate<T>({ client, find, text, ended, children }: Props<T>
     );
   }
   if (state.at === "out") {
-    const enter = (session: T) => setState({ at: "in", session });
+    const enter = (session: T) => {
+      // What was kept may be of another workspace.
+      history.replaceState(null, "");
+      setState({ at: "in", session });
+    };
     return <SignIn client={client} text={text} notice={state.notice} enter={enter} />;
   }
   const leave = () => {
