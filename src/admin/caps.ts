@@ -18,7 +18,7 @@ import { findWorkspace } from "./workspaces/workspace.ts";
 
 type CapAdmin = Admin<typeof CapService>;
 
-/** Most caps of a workspace. Each request of a capped subject reads those of its subjects. */
+/** Most caps of a workspace that have not ended. Each request of a capped subject reads those of its subjects. */
 const MAX_CAPS = 1_000;
 
 /** Largest amount of requests and tokens. */
@@ -133,9 +133,9 @@ type NewCap = Omit<CapRow, "id" | "created_at" | keyof Setter>;
 async function write(query: Query, workspaceId: string, row: NewCap, actor: Actor, now: number): Promise<CapRow> {
   const [{ others = 0n } = {}] = await query<{ others: bigint }>(
     `select count(*) as others from caps
-     where workspace_id = $1
+     where workspace_id = $1 and (ends_at > $7) is not false
        and (subject, figure, period, action, ends_at is not null) <> ($2, $3, $4, $5, $6::timestamptz is not null)`,
-    [workspaceId, row.subject, row.figure, row.period, row.action, row.ends_at],
+    [workspaceId, row.subject, row.figure, row.period, row.action, row.ends_at, new Date(now)],
   );
   if (others >= MAX_CAPS) throw invalid("cap", `A workspace may have ${MAX_CAPS} caps. Clear one first.`);
   // Without a cap, requests are not counted; so the first cap in force begins with what the tables of usage have.

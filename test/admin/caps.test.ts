@@ -134,6 +134,9 @@ test("changes a cap of a workspace that has 1,000 caps, and sets no further one"
   assert.equal((await set("user:7", CapFigure.CREDITS, CapPeriod.DAY, 2)).cap?.amount, "2");
   await assert.rejects(set("user:7", CapFigure.CREDITS, CapPeriod.DAY, 3, soon), { field: "cap" });
   await assert.rejects(set("user:new", CapFigure.CREDITS, CapPeriod.DAY, 2), { field: "cap" });
+  await pool.query("update caps set ends_at = $2 where workspace_id = $1 and id = 'cap_8'", [workspace, NOW]);
+  await set("user:new", CapFigure.CREDITS, CapPeriod.DAY, 2);
+  await assert.rejects(set("user:newer", CapFigure.CREDITS, CapPeriod.DAY, 2), { field: "cap" });
 });
 
 test("finds the requests of a tag", async ({ database: { pool } }) => {
