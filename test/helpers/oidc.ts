@@ -18,6 +18,8 @@ export interface TestProvider {
   isDown: boolean;
   /** Answers with 503 at the userinfo endpoint only. */
   isUserinfoDown: boolean;
+  /** Answers with 503 where its keys are only. */
+  areKeysDown: boolean;
   /** Members that it leaves out of its metadata, and of what its token endpoint returns to a grant. */
   readonly omits: Record<"metadata" | "authorization_code" | "refresh_token", string[]>;
   /** Replaces the key that signs ID tokens, and forgets who is signed in. */
@@ -52,6 +54,7 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     accounts,
     isDown: false,
     isUserinfoDown: false,
+    areKeysDown: false,
     omits: { metadata: [], authorization_code: [], refresh_token: [] },
     rotateKey: () => {
       serve = create();
@@ -71,8 +74,9 @@ export async function startProvider(t: Lifetime, changes: Partial<Configuration>
     },
   };
   server.on("request", (request, response) => {
-    const isDown = started.isDown || (started.isUserinfoDown && request.url === "/me");
-    if (isDown) response.writeHead(503).end();
+    const { isUserinfoDown, areKeysDown } = started;
+    const isDown = (isUserinfoDown && request.url === "/me") || (areKeysDown && request.url === "/jwks");
+    if (isDown || started.isDown) response.writeHead(503).end();
     else serve(request, response);
   });
   t.onTestFinished(() => {

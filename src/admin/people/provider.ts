@@ -46,6 +46,8 @@ export interface Renewed {
   readonly tokens: ProviderTokens;
   /** Of a new ID token; undefined: there is none. */
   readonly claims?: Claims | undefined;
+  /** Why the new ID token could not be checked. The refresh token is new all the same. */
+  readonly failure?: Failure;
 }
 
 export type Provider = ReturnType<typeof createProvider>;
@@ -106,8 +108,9 @@ export function createProvider(config: OidcConfig, clock: Clock) {
      * Asks for the claims again.
      * @returns undefined when the provider no longer answers for the person, or does not say all that gave their rights
      */
-    confirm: ({ tokens, claims }: Renewed, subject: string): Promise<SignedIn | undefined> =>
+    confirm: ({ tokens, claims, failure }: Renewed, subject: string): Promise<SignedIn | undefined> =>
       unlessRefused(async () => {
+        if (failure) throw failure;
         // A refresh may return no ID token (OpenID Connect Core 1.0, section 12.2). That ends no group.
         if (!claims && tokens.needsIdToken) return undefined;
         const said = claims ?? { sub: subject };
@@ -183,9 +186,36 @@ async function refresh(
   // Where the end is not known, the userinfo endpoint says whether the token is valid.
   const { accessEndsAt = metadata.userinfo_endpoint ? Number.POSITIVE_INFINITY : 0 } = tokens;
   if (tokens.refresh === undefined) return accessEndsAt > clock() ? { tokens } : undefined;
-  const next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
+  const received = watchRefreshToken({ oidc, configuration, metadata });
+  let next: TokenEndpointResponse & TokenEndpointResponseHelpers;
+  try {
+    next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
+  } catch (error) {
+    const failure = providerFailure(error);
+    const refresh = received();
+    // The earlier refresh token may be used up, although the keys for the ID token could not be read.
+    if (refresh !== undefined && failure.kind === "upstream_failed") return { tokens: { ...tokens, refresh }, failure };
+    throw failure;
+  }
   const { needsIdToken = false } = tokens;
   return { tokens: { ...tokensOf(next, clock, tokens), needsIdToken }, claims: next.claims() };
+}
+
+/** @returns a function that returns the refresh token that the token endpoint has sent; undefined: none */
+function watchRefreshToken({ oidc, configuration, metadata }: Connection): () => string | undefined {
+  let received: unknown;
+  configuration[oidc.customFetch] = async (url, options) => {
+    const response = await fetch(url, options as RequestInit);
+    if (url === metadata.token_endpoint && response.ok) {
+      const body: unknown = await response
+        .clone()
+        .json()
+        .catch(() => undefined);
+      received = Object(body).refresh_token;
+    }
+    return response;
+  };
+  return () => (typeof received === "string" ? received : undefined);
 }
 
 /**

@@ -169,6 +169,22 @@ test("keeps who is signed in when the provider fails between a refresh and the u
   assert.equal((await office.people.authenticate(secret)).shown?.role, "developer");
 });
 
+test("keeps who is signed in when the keys of the provider cannot be read after a refresh", async ({
+  provider,
+  office,
+  subject,
+}) => {
+  provider.accounts.set(subject, { name: "Ann", groups: ["engineering"] });
+  const { secret } = await office.signIn(subject);
+  office.pass(9 * MINUTE);
+  provider.areKeysDown = true;
+  assert.ok((await office.people.authenticate(secret)).shown);
+  provider.areKeysDown = false;
+  provider.accounts.set(subject, { name: "Ann", groups: ["finance"] });
+  office.pass(MINUTE);
+  assert.equal((await office.people.authenticate(secret)).shown?.role, "billing");
+});
+
 test("lets one person use an invitation, once, and keeps the last owner", async ({ provider, office, subject }) => {
   provider.accounts.set("thief", { name: "Eve" });
   const { path, invitation } = await office.members.inviteMember({ workspace: "default", role: 1, note: "Ann" });
