@@ -8,6 +8,11 @@ export function count(value: number | bigint): string {
   return WHOLE.format(value);
 }
 
+/** A count with its noun: "1 request", "2,000 requests". */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 /** A count or an amount in short form, such as 1.2K. @param step distance of the marks of an axis: all look alike */
 export function short(value: number, step?: number): string {
   if (Math.abs(value) >= 1000) return SHORT.format(value);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { duration, short } from "../../console/src/format.ts";
+import { counted, duration, short } from "../../console/src/format.ts";
 import { dollars } from "../../console/src/operator/money.ts";
 import { runningPoint } from "../../console/src/parts/running-point.ts";
 
@@ -28,6 +28,11 @@ test("writes single values as before", () => {
     [0.1234, 12, 999.9, 12_345].map((value) => short(value)),
     ["0.123", "12", "1000", "12.3K"],
   );
+});
+
+test("writes a count with its noun", () => {
+  const written = [0, 1, 2, 1_000].map((value) => counted(value, "request"));
+  assert.deepEqual(written, ["0 requests", "1 request", "2 requests", "1,000 requests"]);
 });
 
 test("carries the rounded part of a duration", () => {

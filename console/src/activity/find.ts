@@ -10,7 +10,7 @@ import { EffortSchema, FinishReasonSchema } from "../../../gen/chorus/v1/generat
 import { numberOf, wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress, pageWithRows } from "../all-pages.ts";
 import { type Cell, saveCsv } from "../csv.ts";
-import { iso } from "../format.ts";
+import { counted, iso } from "../format.ts";
 import { boundsOf, type Period, still } from "../parts/period.tsx";
 import { activity } from "../rpc.ts";
 
@@ -97,6 +97,6 @@ export async function exportGenerations(filter: Filter, progress: Progress, sign
   const cells = rows.map((row) => COLUMNS.map(([, cell]) => cell(row)));
   saveCsv("chorus-activity.csv", [COLUMNS.map(([name]) => name), ...cells]);
   return isCut
-    ? `Saved the newest ${rows.length} requests; there are more. Choose a shorter period.`
-    : `Saved ${rows.length} requests.`;
+    ? `Saved the newest ${counted(rows.length, "request")}; there are more. Choose a shorter period.`
+    : `Saved ${counted(rows.length, "request")}.`;
 }

@@ -2,7 +2,7 @@ import { ActorKindSchema } from "../../../gen/chorus/admin/v1/activity_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { saveCsv } from "../csv.ts";
-import { iso } from "../format.ts";
+import { counted, iso } from "../format.ts";
 import { type Calls, type Filter, findChanges } from "./filter.ts";
 
 /** Saves the changes that match a filter as a CSV file, newest first. @returns a sentence about the result */
@@ -29,5 +29,6 @@ export async function saveAudit(
       row.workspace,
     ]),
   ]);
-  return isCut ? `Saved the newest ${rows.length} changes; there are more.` : `Saved ${rows.length} changes.`;
+  const saved = counted(rows.length, "change");
+  return isCut ? `Saved the newest ${saved}; there are more.` : `Saved ${saved}.`;
 }

@@ -2,7 +2,7 @@ import { LedgerEntryKindSchema } from "../../../gen/chorus/admin/v1/credits_pb.j
 import { wordOf } from "../../../src/contract/json-names.ts";
 import { allPages, type Progress } from "../all-pages.ts";
 import { saveCsv } from "../csv.ts";
-import { day, iso } from "../format.ts";
+import { counted, day, iso } from "../format.ts";
 import { still } from "../parts/period.tsx";
 import { credits } from "../rpc.ts";
 import { type LedgerFilter, requestOf } from "./filter.ts";
@@ -16,15 +16,15 @@ type Read = (token: string) => Promise<{ rows: readonly string[][]; next: string
  */
 export async function saveStatement(filter: LedgerFilter, progress: Progress, signal: AbortSignal): Promise<string> {
   const of = { ...filter, period: still(filter.period) };
-  const [what, header, read] = of.show === "hours" ? hoursOf(of, signal) : movementsOf(of, signal);
+  const [noun, header, read] = of.show === "hours" ? hoursOf(of, signal) : movementsOf(of, signal);
   const { rows, isCut } = await allPages(read, progress);
   saveCsv(`chorus-statement-${day(of.period.from)}.csv`, [header, ...rows]);
   return isCut
-    ? `Saved the newest ${rows.length} ${what}; there are more. Choose a shorter period.`
-    : `Saved ${rows.length} ${what}.`;
+    ? `Saved the newest ${counted(rows.length, noun)}; there are more. Choose a shorter period.`
+    : `Saved ${counted(rows.length, noun)}.`;
 }
 
-function movementsOf(of: LedgerFilter, signal: AbortSignal): [what: string, header: string[], read: Read] {
+function movementsOf(of: LedgerFilter, signal: AbortSignal): [noun: string, header: string[], read: Read] {
   const read: Read = async (pageToken) => {
     const request = { ...requestOf(of), chargesOnly: true, pageSize: 1000, pageToken };
     const { entries, nextPageToken } = await credits.listLedger(request, { signal });
@@ -34,10 +34,10 @@ function movementsOf(of: LedgerFilter, signal: AbortSignal): [what: string, head
     ]);
     return { rows, next: nextPageToken };
   };
-  return ["movements", ["time", "movement", "reference", "granted", "purchased", "balance"], read];
+  return ["movement", ["time", "movement", "reference", "granted", "purchased", "balance"], read];
 }
 
-function hoursOf({ period }: LedgerFilter, signal: AbortSignal): [what: string, header: string[], read: Read] {
+function hoursOf({ period }: LedgerFilter, signal: AbortSignal): [noun: string, header: string[], read: Read] {
   const read: Read = async (pageToken) => {
     const { hours, nextPageToken } = await readHours(period, pageToken, 1000, signal);
     const rows = hours.map(({ startTime, settlements, granted, purchased }) => [
@@ -45,5 +45,5 @@ function hoursOf({ period }: LedgerFilter, signal: AbortSignal): [what: string, 
     ]);
     return { rows, next: nextPageToken };
   };
-  return ["hours", ["hour", "settlements", "granted", "purchased"], read];
+  return ["hour", ["hour", "settlements", "granted", "purchased"], read];
 }
