@@ -107,7 +107,7 @@ test("asks OpenRouter for reasoning in its own field", () => {
   assert.equal(JSON.parse(body).reasoning_effort, undefined);
 });
 
-test("sends tools strictly up to 65,536 characters of schemas, because the check of each holds the event loop", async () => {
+test("sends tools strictly up to 65,536 characters of their schemas", async () => {
   const closed = (description: string) =>
     JSON.stringify({ type: "object", properties: {}, required: [], additionalProperties: false, description });
   const list = ["", "x".repeat(65_000), "x".repeat(1_000), ""].map((description, i) => {
