@@ -95,6 +95,18 @@ describe.for(KINDS)("a strict answer through the format of %s", (kind) => {
     assert.equal(usage.output_tokens, count(VALID));
   });
 
+  test("says in the trace which tier has answered again after a failover", async ({ tiers: { fast, ask } }) => {
+    fast.always(({ body }) => (body.includes("That is not valid") ? { status: 404 } : { text: "{}" }));
+    const { intelligence_trace } = JSON.parse(await (await ask({ intelligence_trace: true })).text());
+    assert.deepEqual(
+      intelligence_trace.steps.map(({ kind, role, outcome }: Record<string, unknown>) => [kind, role, outcome]),
+      [
+        ["answer", "fast", "failed"],
+        ["reask", "strong", "ok"],
+      ],
+    );
+  });
+
   test("asks the other tier when one stays invalid", async ({ tiers: { reset, fast, strong, ask } }) => {
     fast.always({ text: '{"10":2}' });
     const answer = await (await ask()).text();

@@ -86,7 +86,8 @@ export function roleIn(members: readonly Ranked[]): (model: string) => Tier | un
 
 /** Asks the members of a tier in turn, then the others, for a whole completion, in a step of that kind. */
 export function tierInTurn(kind: string, tier: Tier, members: readonly Ranked[], steps: Steps): Model {
-  return withStep(inTurn(tierFirst(members, tier)), { kind, role: tier, streamed: false }, steps);
+  const options = { kind, role: tier, streamed: false, roleOf: roleIn(members) };
+  return withStep(inTurn(tierFirst(members, tier)), options, steps);
 }
 
 /** Asks the members in turn. */
