@@ -186,7 +186,7 @@ async function refresh(
   // Where the end is not known, the userinfo endpoint says whether the token is valid.
   const { accessEndsAt = metadata.userinfo_endpoint ? Number.POSITIVE_INFINITY : 0 } = tokens;
   if (tokens.refresh === undefined) return accessEndsAt > clock() ? { tokens } : undefined;
-  const received = watchRefreshToken({ oidc, configuration, metadata });
+  const received = watchRefreshToken(oidc, configuration);
   let next: TokenEndpointResponse & TokenEndpointResponseHelpers;
   try {
     next = await oidc.refreshTokenGrant(configuration, tokens.refresh);
@@ -201,12 +201,15 @@ async function refresh(
   return { tokens: { ...tokensOf(next, clock, tokens), needsIdToken }, claims: next.claims() };
 }
 
-/** @returns a function that returns the refresh token that the token endpoint has sent; undefined: none */
-function watchRefreshToken({ oidc, configuration, metadata }: Connection): () => string | undefined {
+/**
+ * @param configuration of one refresh, which posts to the token endpoint alone
+ * @returns a function that returns the refresh token that the token endpoint has sent; undefined: none
+ */
+function watchRefreshToken(oidc: Oidc, configuration: Configuration): () => string | undefined {
   let received: unknown;
   configuration[oidc.customFetch] = async (url, options) => {
     const response = await fetch(url, options as RequestInit);
-    if (url === metadata.token_endpoint && response.ok) {
+    if (options.method === "POST" && response.ok) {
       const body: unknown = await response
         .clone()
         .json()
