@@ -562,7 +562,8 @@ export declare type MessageParam = Message<"chorus.v1.MessageParam"> & {
   role: MessageRole;
 
   /**
-   * The text of the message, or its blocks. Text blocks are joined by line feeds. May be empty, as an empty answer is.
+   * The text of the message, or its blocks. Text blocks are joined by line feeds. Required. May be empty, as an empty
+   * answer is.
    *
    * @generated from field: repeated chorus.v1.MessageBlock content = 2;
    */

@@ -84,6 +84,13 @@ export declare type JsonRule = Message<"chorus.v1.JsonRule"> & {
    * @generated from field: string required_unless = 10;
    */
   requiredUnless: string;
+
+  /**
+   * The list is required, but may be empty: `[]`, or an empty string in its place.
+   *
+   * @generated from field: bool may_be_empty = 11;
+   */
+  mayBeEmpty: boolean;
 };
 
 /**

@@ -142,8 +142,9 @@ function readMessage(
   return message;
 }
 
-function isMissing({ name, field }: JsonMember, object: Record<string, unknown>): boolean {
-  return !Object.hasOwn(object, name) || isAbsent(field, object[name]);
+function isMissing({ name, field, rule }: JsonMember, object: Record<string, unknown>): boolean {
+  if (!Object.hasOwn(object, name)) return true;
+  return rule?.mayBeEmpty ? object[name] === null : isAbsent(field, object[name]);
 }
 
 function readUnion(

@@ -222,6 +222,13 @@ describe("an answer in one piece", () => {
     }
   });
 
+  test("needs the content of each message", async ({ service }) => {
+    for (const message of [{ role: "user" }, { role: "user", content: null }]) {
+      const { status, json } = await ask(service, { messages: [...HELLO, message] });
+      assert.deepEqual([status, json.error?.message], [400, "messages[1].content is required. Add it."]);
+    }
+  });
+
   test("can be about images and files, in five forms of them", async ({ service, vendor }) => {
     const text = Buffer.from("The code is 4711.").toString("base64");
     const { status, json } = await ask(service, {
