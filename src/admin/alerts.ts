@@ -118,7 +118,8 @@ function changed(before: RuleRow | undefined, rule: RuleRow): string[] {
   });
 }
 
-const capsOf = (rule: Pick<RuleRow, "cap_share" | "cap_limits"> | undefined) => [rule?.cap_share, rule?.cap_limits];
+/** What alerts on caps depend on. */
+const capsOf = (rule: RuleRow | undefined) => [rule?.url, rule?.cap_share, rule?.cap_limits];
 
 /** Lets all caps of a rule be compared with its share, whether their subjects are in use or not. */
 async function compareCaps(query: Query, id: string): Promise<void> {

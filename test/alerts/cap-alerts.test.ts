@@ -110,6 +110,22 @@ test("raises an alert once for each subject, period and amount of a cap, with it
   assert.deepEqual(await pool.query("select subject from cap_alerts"), [{ subject: "tag:team=x" }]);
 });
 
+test("raises alerts on caps again at a new address, and not when another threshold is set", async ({ t }) => {
+  const { pool } = await testDatabase(t);
+  const { alerts, set, cap, use, compare } = await openWorkspace(pool);
+  await set(0.8);
+  await cap("user:*", CapFigure.CREDITS, CapPeriod.DAY, 5);
+  await use("user:b", 100, 4);
+  const raised = ["user:b user:credits_per_day 0.8"];
+  assert.deepEqual(subjects(await compare(after(15_000))), raised);
+  const change = (webhookUrl: string) =>
+    alerts.setAlerts({ workspace: "w", alerts: { webhookUrl, capShare: 0.8, failureShare: 0.5 } });
+  await change("https://example.com/");
+  assert.deepEqual(await compare(after(30_000)), []);
+  await change("https://example.com/other");
+  assert.deepEqual(subjects(await compare(after(45_000))), raised);
+});
+
 test("compares a cap that is set, or comes back into force, without a request", async ({ t }) => {
   const { pool } = await testDatabase(t);
   const { set, cap, caps, compare } = await openWorkspace(pool);
