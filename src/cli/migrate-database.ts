@@ -1,6 +1,7 @@
 import { whenAvailable } from "../store/await-database.ts";
+import { checkServer } from "../store/check-server.ts";
 import { migrate, type Outstanding } from "../store/migrate.ts";
-import { checkServer, openPool } from "../store/pool.ts";
+import { openPool } from "../store/pool.ts";
 import { createLog } from "../telemetry/log.ts";
 import { CliError } from "./target.ts";
 

@@ -1,10 +1,11 @@
 import type { Log } from "../telemetry/log.ts";
 import { whenAvailable } from "./await-database.ts";
+import { checkServer } from "./check-server.ts";
 import { startEmbedded } from "./embedded/embedded.ts";
 import { createHysteresis } from "./hysteresis.ts";
 import { checkSchema, migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
-import { addressOf, checkServer, openPool, overloaded, type Pool } from "./pool.ts";
+import { addressOf, openPool, overloaded, type Pool } from "./pool.ts";
 
 /** Timeouts of statements that a request waits for. A settlement that exceeds them waits in the journal. */
 const REQUEST_TIMEOUTS = { timeoutMs: 3_000, connectMs: 1_000 };

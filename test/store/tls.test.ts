@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { test } from "vitest";
+import { checkServer } from "../../src/store/check-server.ts";
 import { startEmbedded } from "../../src/store/embedded/embedded.ts";
-import { checkServer, openPool } from "../../src/store/pool.ts";
+import { openPool } from "../../src/store/pool.ts";
 
 const execute = promisify(execFile);
 const missing = await execute("openssl", ["version"]).then(
