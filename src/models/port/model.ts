@@ -14,12 +14,12 @@ export interface Tool {
   readonly name: string;
   /** Empty for none. */
   readonly description: string;
-  /** JSON Schema of the arguments, an object, as JSON text. It reaches the vendor unchanged. */
+  /** JSON Schema of the arguments, an object, as JSON text. A vendor gets it unchanged, except what it refuses. */
   readonly parameters: string;
   /** The schema with `"items":{}` in each array that says nothing of its elements. Absent: there is none. */
   readonly itemised?: string;
-  /** Whether every vendor takes the root of the schema as it is. Absent: not known. */
-  readonly hasPlainRoot?: boolean;
+  /** Names of the members of the schema's root, if its type is `object`. Absent: it is not, or is not known. */
+  readonly rootNames?: readonly string[];
 }
 
 /** The tools of a request, at least one, and whether a model may or must ask for them. */

@@ -2,24 +2,23 @@ import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import type { Tool } from "./model.ts";
 import { isOfType } from "./schema.ts";
 
-/** Keywords that some vendor refuses at the root of a tool's schema. */
-const REFUSED_AT_ROOT: readonly string[] = ["anyOf", "oneOf", "allOf", "enum", "not"];
-
 /**
  * What vendors need to know of a tool's schema. Find it where the request is read: a large schema would hold the event
  * loop.
  * @param parameters JSON text of an object
  * @param root the same, parsed
  */
-export function formOfTool(parameters: string, root: JsonNode): Pick<Tool, "hasPlainRoot" | "itemised"> {
-  const type = member(root, "type");
-  const hasPlainRoot =
-    type?.kind === "scalar" &&
-    type.text === '"object"' &&
-    member(root, "properties") !== undefined &&
-    REFUSED_AT_ROOT.every((name) => member(root, name) === undefined);
+export function formOfTool(parameters: string, root: JsonNode): Pick<Tool, "rootNames" | "itemised"> {
+  const rootNames = rootNamesOf(root);
   const itemised = parameters.includes('"array"') ? withItems(root) : undefined;
-  return { hasPlainRoot, ...(itemised === undefined ? {} : { itemised }) };
+  return { ...(rootNames ? { rootNames } : {}), ...(itemised === undefined ? {} : { itemised }) };
+}
+
+/** See `Tool.rootNames`. */
+export function rootNamesOf(root: JsonNode): readonly string[] | undefined {
+  const type = member(root, "type");
+  const isObject = root.kind === "object" && type?.kind === "scalar" && type.text === '"object"';
+  return isObject ? root.members.map(([name]) => name) : undefined;
 }
 
 /** Keywords whose value is a schema, a list of schemas, or an object of schemas. */

@@ -1,5 +1,6 @@
-import { type JsonNode, JsonText, parseJson, stringifyJson } from "../../contract/json.ts";
+import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import type { Tool } from "../port/model.ts";
+import { rootNamesOf } from "../port/tool-form.ts";
 
 /** What a vendor demands of the root of a tool's schema, and of no other node. */
 export interface RootRule {
@@ -23,23 +24,28 @@ interface SentTool {
  * @param parameters JSON text of an object
  */
 export function sentTool(
-  { description, parameters, hasPlainRoot }: Pick<Tool, "description" | "parameters" | "hasPlainRoot">,
-  { refused, needsProperties }: RootRule,
+  { description, parameters, rootNames }: Pick<Tool, "description" | "parameters" | "rootNames">,
+  rule: RootRule,
 ): SentTool {
-  if (hasPlainRoot) return { description, schema: parameters };
-  const text = new JsonText(parameters);
-  const addsProperties = needsProperties && text.at(["properties"]) === undefined;
-  const isTaken = text.at(["type"]) === '"object"' && refused.every((name) => text.at([name]) === undefined);
-  if (isTaken && !addsProperties) return { description, schema: parameters };
+  if (takes(rule, rootNames)) return { description, schema: parameters };
   const root = parseJson(parameters);
+  if (takes(rule, rootNamesOf(root))) return { description, schema: parameters };
+  const { refused, needsProperties } = rule;
   const members = root.kind === "object" ? root.members : [];
+  const addsProperties = needsProperties && !members.some(([name]) => name === "properties");
   const moved = members.filter(([name]) => refused.includes(name));
   const kept = members.filter(([name]) => name !== "type" && !refused.includes(name));
-  const rule = `The input must also be valid against this JSON Schema: ${write(moved)}`;
+  const words = `The input must also be valid against this JSON Schema: ${write(moved)}`;
   return {
-    description: moved.length === 0 ? description : `${description}\n\n${rule}`.trim(),
+    description: moved.length === 0 ? description : `${description}\n\n${words}`.trim(),
     schema: write([["type", OBJECT], ...kept, ...(addsProperties ? [NO_PROPERTIES] : [])]),
   };
+}
+
+/** Whether a vendor takes a root with these members as it is. */
+function takes({ refused, needsProperties }: RootRule, names: Tool["rootNames"]): boolean {
+  if (!names || (needsProperties && !names.includes("properties"))) return false;
+  return !refused.some((name) => names.includes(name));
 }
 
 type Members = Extract<JsonNode, { kind: "object" }>["members"];
