@@ -94,7 +94,7 @@ test("the end of an answer waits until its settlement is durable in the database
   for (const [way, send] of Object.entries(WAYS)) {
     const { waiting, thaw } = await holdCommits(t, server);
     const answer = new Awaited(send(service, n++));
-    const statements = way === "in an exchange" ? "exchange(" : "append_settlements(";
+    const statements = way === "in an exchange" ? "exchange(" : "append_settlement(";
     await until(async () => answer.hasEnded || (await waiting(statements)).length > 0);
     await assertHeld(service, answer, `before its settlement ${way} was durable`);
     await thaw();

@@ -112,7 +112,7 @@ test("posts in the background what was appended to the log, and nothing of an en
   const settled = grants.settle(postOf("a"));
   await turn();
   const [first] = take();
-  assert.equal(first?.name, "append_settlements");
+  assert.equal(first?.name, "append_settlement");
   await first?.answer(["ws_1"]);
   assert.equal(await settled, 5);
   await until(() => statements.some(({ name }) => name === "post_settlements"));
@@ -161,7 +161,7 @@ test("sends at its end at once what has just been settled, and then returns all 
       const names = one.items.map(({ workspace }) => workspace);
       items.push(...one.items);
       const rows = Object.fromEntries(names.map((name) => [name, doneRow({ verdicts: [] })]));
-      await one.answer(one.name === "append_settlements" ? names : rows);
+      await one.answer(one.name === "append_settlement" ? names : rows);
     }
     await turn();
   }

@@ -410,7 +410,7 @@ test("posts a settlement that is on its way to the database before figures are r
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   let appends = 0;
   const query: Pool["query"] = async (text, values) => {
-    if (appends > 0 && text.includes("append_settlements")) {
+    if (appends > 0 && text.includes("append_settlement")) {
       appends++;
       await opened;
     }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { Item } from "../../src/admission/escrow/exchange.ts";
 import { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import { answered, ask, checkBooks, makeAccount, makeReplica, type Replica } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
+import { type SentItem, sentItems } from "../helpers/scripted.ts";
 
 const USERS = 2_000;
 /** What the template allows each user on a day. */
@@ -14,19 +14,18 @@ const BUSY = { users: 256, requests: 6 };
 const CALLERS = 128;
 
 /** A pool that notes the items of its statements. */
-function watched(pool: Pool): { pool: Pool; items: Partial<Item>[]; bytes: number[] } {
-  const items: Partial<Item>[] = [];
+function watched(pool: Pool): { pool: Pool; items: Partial<SentItem>[]; bytes: number[] } {
+  const items: Partial<SentItem>[] = [];
   const bytes: number[] = [];
   const query: Pool["query"] = (text, values) => {
-    const sent = /^select (exchange|append_settlements)\(/.test(text) ? values?.find(isList) : undefined;
-    if (sent) items.push(...JSON.parse(sent));
-    if (sent) bytes.push(sent.length);
+    if (/exchange\(|append_settlements?\(/.test(text)) {
+      items.push(...sentItems(text, values));
+      bytes.push(JSON.stringify(values).length);
+    }
     return pool.query(text, values);
   };
   return { pool: { ...pool, query }, items, bytes };
 }
-
-const isList = (value: unknown): value is string => typeof value === "string" && value.startsWith("[");
 
 /** Sends a request of a user, and ends it. @returns whether it was admitted */
 async function send({ take }: Replica, user: string): Promise<boolean> {

@@ -52,7 +52,7 @@ test("a database that has no room refuses requests with 503, and a settlement wa
     await assertOverloaded(await service.post("/v1/generate", ASK, { "idempotency-key": code }), name);
     await restore();
     // In this order they are restored, too: a statement of the test posts what has been appended.
-    const settling = ["post_settlements", "append_settlements"];
+    const settling = ["post_settlements", "append_settlement"];
     const restoreSettling = await Promise.all(settling.map((part) => fail(part, code)));
     await until(async () => (await service.post("/v1/generate", ASK)).status === 200);
     assert.equal(await answered(), i);

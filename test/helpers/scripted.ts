@@ -22,11 +22,21 @@ export interface SentItem {
 
 /** A statement that the test answers. */
 export interface Statement {
-  name: "exchange" | "append_settlements" | "post_settlements";
+  name: "exchange" | "append_settlement" | "post_settlements";
   items: SentItem[];
-  /** @param replies of `exchange()` by workspace, or the workspaces of `append_settlements()` */
+  /** @param replies of `exchange()` by workspace, or the workspaces of `append_settlement()` */
   answer(replies: Readonly<Record<string, object>> | readonly string[]): Promise<void>;
   fail(error: Error): Promise<void>;
+}
+
+/** The items of a statement. One that is appended alone is not a list of JSON: what tests read of it. */
+export function sentItems(text: string, values: readonly unknown[] = []): Partial<SentItem>[] {
+  if (text.includes("append_settlement(")) {
+    const [posts, subjects] = values.slice(-2).map((json) => JSON.parse(String(json ?? null)) ?? undefined);
+    return [{ workspace: String(values[1]), posts, subjects }];
+  }
+  const sent = values.find((one): one is string => typeof one === "string" && one.startsWith("["));
+  return JSON.parse(sent ?? "[]");
 }
 
 /** Grants over a database and a journal that the test plays. */
@@ -38,15 +48,14 @@ export function scripted(t: Lifetime, parts: Partial<GrantsParts> = {}) {
   const play = { isAway: false };
   const query = (text: string, values: readonly unknown[] = []) => {
     const { promise, resolve, reject } = Promise.withResolvers<object[]>();
-    const name = /post_settlements|append_settlements|exchange/.exec(text)?.[0] as Statement["name"];
-    const sent = values.find((one): one is string => typeof one === "string" && one.startsWith("[")) ?? "[]";
+    const name = /post_settlements|append_settlement|exchange/.exec(text)?.[0] as Statement["name"];
     const settled = async (end: () => void) => {
       end();
       for (let i = 0; i < 3; i++) await turn();
     };
     const statement: Statement = {
       name,
-      items: JSON.parse(sent),
+      items: sentItems(text, values) as SentItem[],
       answer: (replies) => settled(() => resolve([Array.isArray(replies) ? { appended: replies } : { replies }])),
       fail: (error) => settled(() => reject(error)),
     };

@@ -70,7 +70,7 @@ export class Database {
     return this.#reserve(account, replica, item, live, charges);
   }
 
-  /** The rule of append_settlements.sql. */
+  /** The rule of append_settlement.sql. */
   append(replica: string, { workspace, seq, grant, after, posts, held, used, subjects = [] }: Item): Result {
     const account = this.accounts.get(workspace) as Account;
     const last = lastItemOf(account, replica);

@@ -45,7 +45,7 @@ const DEFECTS: [what: string, name: string, change: (sql: string) => string, err
   ["ends a grant that it has not locked", "end_grants", (sql) => sql.replace(LOCK_GRANT, ""), /No order explains/],
   [
     "appends under a grant that it has not locked",
-    "append_settlements",
+    "append_settlement",
     (sql) => sql.replace("for key share", ""),
     /No order explains/,
   ],

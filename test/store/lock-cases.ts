@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { NOTHING } from "../../src/admission/escrow/exchange.ts";
+import { type Item, NOTHING } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
 import type { Query } from "../../src/store/pool.ts";
 import { cap, check, holdOf, share } from "./cap-helpers.ts";
@@ -59,14 +59,21 @@ export const LOCK_CASES: Cases = {
       assert.ok(item && reply?.state === "done");
       return itemIn(w, { mode: "append", grant: reply.grant, after: item.seq, posts: [postAt(w, 1)] });
     });
-    await execute({ query }, "r", 1, appends, AT);
+    const appended = await execute({ query }, "r", 1, appends, AT);
+    assert.deepEqual(new Set(appended.map((reply) => reply?.state)), new Set(["appended"]));
     assert.deepEqual(await writtenIn(query, "settlement_log"), ["v", "w", "x"]);
+    const [first, ...others] = appends;
+    const repeated = await execute({ query }, "r", 1, [{ ...first, grant: 1_000_000 } as Item, ...others], AT);
+    assert.deepEqual(
+      repeated.map((reply) => reply?.state),
+      ["ended", "appended", "appended"],
+    );
   },
 
   async "locks the grant that ends, and no other one, before it posts what was appended"(query) {
     for (const w of ["v", "w"]) await openAccount(query, w, { granted: 1_000 });
     await openAll(query, ["v", "w"], ["r", "s"]);
-    // Without append_settlements(), which locks the grant, too.
+    // Without append_settlement(), which locks the grant, too.
     const { row } = postAt("a", 1);
     const posts = JSON.stringify([{ ...row, request_id: "a", credits_micro: 1, output_tokens: 1 }]);
     await query("insert into settlement_log values ('w', 'r', 999999999, 1, 1, 0, 0, 0, 0, $1)", [posts]);

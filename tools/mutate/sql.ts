@@ -28,10 +28,10 @@ const CAPS = [
 
 /** The functions that decide about money, in the order in which a request meets them. limits_left only reports. */
 const MONEY_PATH = [
-  ...["append_settlements", "exchange", "reserve", "earlier_use", "check_rate_limits", "check_credit"],
-  ...["credit_capacity", "is_limited", "periods_at", "ms_left_in_period", "log_posts", "settle_posts", "late_charges"],
-  ...["is_posted", "rows_of_posts", "keep_responses", "post_settlements", "is_answered", "add_to_each", "end_grants"],
-  ...["call_back", "refresh_limits", "limits_in_force", "book_credit", "in_use", "check_books"],
+  ...["append_settlement", "append_settlements", "exchange", "reserve", "earlier_use", "check_rate_limits"],
+  ...["check_credit", "credit_capacity", "is_limited", "periods_at", "ms_left_in_period", "log_posts", "settle_posts"],
+  ...["late_charges", "is_posted", "rows_of_posts", "keep_responses", "post_settlements", "is_answered", "add_to_each"],
+  ...["end_grants", "call_back", "refresh_limits", "limits_in_force", "book_credit", "in_use", "check_books"],
   ...CAPS,
 ];
 

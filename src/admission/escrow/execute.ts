@@ -1,9 +1,11 @@
 import { frequent, isUnavailable, type Pool } from "../../store/pool.ts";
 import { type Headroom, type Item, LIMITLESS, PARTS, type Post, type Reply, type SubjectReport } from "./exchange.ts";
 
-const APPEND = "select append_settlements($1, $2) as appended";
+const APPEND = `select case when append_settlement($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+  then array[$2] else '{}' end as appended`;
+const APPEND_ALL = "select append_settlements($1, $2) as appended";
 const EXCHANGE = "select exchange($1, $2, $3, $4, $5) as replies";
-frequent(APPEND, EXCHANGE);
+frequent(APPEND, APPEND_ALL, EXCHANGE);
 
 type Row<T> = T extends number ? number | null : T;
 type RowHeadroom = { [Part in keyof Headroom]: Row<Headroom[Part]> };
@@ -16,7 +18,7 @@ type RowReply =
     });
 
 /**
- * Executes items of one mode in one transaction: with `append_settlements()` or with `exchange()`.
+ * Executes items of one mode in one transaction: with `append_settlement()` or with `exchange()`.
  * @param live number of replicas that run
  * @param at the time in ms since 1970, for tests; undefined: the database's clock
  * @returns an answer for each item; undefined for one that is older than the last item of its workspace
@@ -39,8 +41,17 @@ export async function execute(
 
 type Replies = Record<string, RowReply>;
 
+/**
+ * One item alone, as most are at low rates, is sent without a list of items: at 200 requests/s over 1,000 workspaces,
+ * Postgres takes 607 to 806 µs for a request in place of 654 to 864 (four rounds in turns).
+ */
 async function append(pool: Pick<Pool, "query">, replica: string, items: readonly Item[]): Promise<Replies> {
-  const [row] = await pool.query<{ appended: string[] }>(APPEND, [replica, JSON.stringify(items.map(appendOf))]);
+  const [item, ...others] = items.map(appendOf);
+  if (!item) return {};
+  const [row] =
+    others.length === 0
+      ? await pool.query<{ appended: string[] }>(APPEND, [replica, ...valuesOf(item)])
+      : await pool.query<{ appended: string[] }>(APPEND_ALL, [replica, JSON.stringify([item, ...others])]);
   const appended = new Set(row?.appended);
   return Object.fromEntries(
     items.map(({ workspace }) => [workspace, { state: appended.has(workspace) ? "appended" : "ended" }]),
@@ -76,7 +87,7 @@ function itemOf(item: Item): object {
 }
 
 /** An item of `append_settlements()`. */
-function appendOf(item: Item): object {
+function appendOf(item: Item) {
   const { posts } = item;
   return {
     ...stateOf(item),
@@ -84,6 +95,16 @@ function appendOf(item: Item): object {
     output: posts.reduce((sum, { output }) => sum + output, 0),
     posts: posts.map(rowOf),
   };
+}
+
+/** What follows the replica in the arguments of `append_settlement()`. */
+function valuesOf({ workspace, seq, grant, after, held, posts, subjects, ...rest }: ReturnType<typeof appendOf>) {
+  const { running_now, used_requests, used_input, credits, output } = rest;
+  return [
+    ...[workspace, seq, grant, after, held, running_now, used_requests, used_input, credits, output],
+    JSON.stringify(posts),
+    subjects && JSON.stringify(subjects),
+  ];
 }
 
 /** What items of both modes say: which grant they concern, and what it holds and has used. */

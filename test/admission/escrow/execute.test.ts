@@ -11,15 +11,21 @@ const LIMITLESS = Number.POSITIVE_INFINITY;
 
 type Row = Record<string, unknown>;
 
-/** What a statement says of an item, read as the database reads it. */
-async function rowOf(item: Item): Promise<Row & { posts: Row[]; subjects?: Row[] }> {
-  let sent = "[]";
+/** The values of the statement that executes the items. */
+async function valuesOf(...items: Item[]): Promise<readonly unknown[]> {
+  let sent: readonly unknown[] = [];
   const query = async (_: string, values: readonly unknown[] = []) => {
-    sent = values.find((one): one is string => typeof one === "string" && one.startsWith("[")) ?? "[]";
+    sent = values;
     return [];
   };
-  await execute({ query } as unknown as Pick<Pool, "query">, "r1", 1, [item]);
-  return JSON.parse(sent)[0];
+  await execute({ query } as unknown as Pick<Pool, "query">, "r1", 1, items);
+  return sent;
+}
+
+/** What a statement says of an item beside another one, read as the database reads it. */
+async function rowOf(item: Item): Promise<Row & { posts: Row[]; subjects?: Row[] }> {
+  const values = await valuesOf(item, { ...itemOf("ws_2"), mode: item.mode });
+  return JSON.parse(String(values.find((one) => String(one).startsWith("["))))[0];
 }
 
 /** The answer to an item when the database says this of its workspace. */
@@ -74,6 +80,20 @@ for (const mode of ["exchange", "append"] as const) {
     );
   });
 }
+
+test("says the same of an item that is appended alone", async () => {
+  const held = { credit: 400, running: 3 };
+  const used = { requests: 2, input: 30 };
+  const posts = [shared("a", 10, 1, ["user:u"]), shared("b", 20, 2)];
+  const item: Item = { ...itemOf("ws_1"), mode: "append", seq: 7, grant: 5, after: 6, held, used, posts };
+  for (const one of [item, { ...item, subjects: [report()] }]) {
+    const { posts: rows, subjects, ...row } = await rowOf(one);
+    const order = ["workspace", "seq", "grant", "after", "held", "running_now", "used_requests", "used_input"];
+    const expected = [...order, "credits", "output"].map((name) => row[name]);
+    assert.deepEqual(await valuesOf(one), ["r1", ...expected, JSON.stringify(rows), JSON.stringify(subjects)]);
+    assert.ok(expected.every((value) => value !== undefined));
+  }
+});
 
 test("asks for headroom of a subject, of this minute where it keeps some", async () => {
   const spare = { n: 5, credit: 10, input: 20, output: 30 };

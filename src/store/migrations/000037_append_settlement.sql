@@ -1,0 +1,2 @@
+-- Changes no table. Versions before append_settlement() would drop it when they start, and others call it; see
+-- docs/decisions/sql-functions.md.
