@@ -1,6 +1,6 @@
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import type { ModelEntry } from "../port/entry.ts";
-import type { Message, Reasoning } from "../port/model.ts";
+import type { Image, Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
 import { BESIDE_TOOLS, readError, readEvent, readWhole } from "./openai-reply.ts";
 import { type RootRule, sentTool } from "./tool-schema.ts";
@@ -95,10 +95,15 @@ function withTools(message: Message): unknown[] {
 
 type WireTools = NonNullable<WireCall["tools"]>;
 
-function choiceFields({ choice, parallel }: WireTools, forms: Forms): JsonObject {
-  const named = typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice;
+/** @param named what stands beside the type for the one tool that must be called */
+export function choiceFields(
+  { choice, parallel }: WireTools,
+  forms: Forms,
+  named: (name: string) => JsonObject = (name) => ({ function: { name } }),
+): JsonObject {
+  const wanted = typeof choice === "object" ? { type: "function", ...named(choice.name) } : choice;
   return {
-    ...(choice !== "auto" && forms.toolChoice === 0 ? { tool_choice: named } : {}),
+    ...(choice !== "auto" && forms.toolChoice === 0 ? { tool_choice: wanted } : {}),
     ...(!parallel && forms.parallel === 0 ? { parallel_tool_calls: false } : {}),
   };
 }
@@ -106,14 +111,25 @@ function choiceFields({ choice, parallel }: WireTools, forms: Forms): JsonObject
 const ROOT: RootRule = { refused: ["anyOf", "oneOf", "allOf", "enum", "not"], needsProperties: true };
 const ROOT_OF_OTHERS: RootRule = { refused: [], needsProperties: true };
 
-/** OpenAI demands `items` of each array. Of the other servers, some refuse `strict`. */
-function toolsText({ list }: WireTools, { vendor }: ModelEntry): string {
+/**
+ * Name, description, strict mode and schema of a tool, as the text of an object. OpenAI demands `items` of each array.
+ * @param strict undefined: not sent, because some of the other servers refuse it
+ */
+export function toolText(
+  { name, itemised, ...tool }: WireTools["list"][number],
+  strict: boolean | undefined,
+  { vendor }: ModelEntry,
+): string {
   const isOwn = vendor === "openai";
-  const tools = list.map(({ name, strict, itemised, ...tool }) => {
-    const given = isOwn && itemised !== undefined ? { ...tool, parameters: itemised } : tool;
-    const { description, schema } = sentTool(given, isOwn ? ROOT : ROOT_OF_OTHERS);
-    const head = { name, ...(description === "" ? {} : { description }), ...(strict && isOwn ? { strict } : {}) };
-    return `{"type":"function","function":${withRawMember(JSON.stringify(head), "parameters", schema)}}`;
+  const given = isOwn && itemised !== undefined ? { ...tool, parameters: itemised } : tool;
+  const { description, schema } = sentTool(given, isOwn ? ROOT : ROOT_OF_OTHERS);
+  return withRawMember(JSON.stringify({ name, description: description || undefined, strict }), "parameters", schema);
+}
+
+function toolsText({ list }: WireTools, entry: ModelEntry): string {
+  const tools = list.map((tool) => {
+    const isStrict = tool.strict && entry.vendor === "openai";
+    return `{"type":"function","function":${toolText(tool, isStrict || undefined, entry)}}`;
   });
   return `[${tools.join(",")}]`;
 }
@@ -121,11 +137,12 @@ function toolsText({ list }: WireTools, { vendor }: ModelEntry): string {
 /** Text without images is sent as a string, because some servers accept no parts. */
 function content({ text, images = [] }: Message): unknown {
   if (images.length === 0) return text;
-  const pictures = images.map(({ mediaType, data }) => ({
-    type: "image_url",
-    image_url: { url: `data:${mediaType};base64,${Buffer.from(data).toString("base64")}` },
-  }));
+  const pictures = images.map((image) => ({ type: "image_url", image_url: { url: dataUrl(image) } }));
   return text === "" ? pictures : [...pictures, { type: "text", text }];
+}
+
+export function dataUrl({ mediaType, data }: Image): string {
+  return `data:${mediaType};base64,${Buffer.from(data).toString("base64")}`;
 }
 
 /** OpenAI's models accept the newer name, most other servers the older one. */
@@ -134,7 +151,7 @@ function maxTokensName({ vendor }: ModelEntry, forms: Forms): string {
 }
 
 /** Effort that stands for `none`, by form. Models before GPT-5.1 refuse `none`, models before GPT-5 also `minimal`. */
-const LEAST = { openai: ["none", "minimal", "low"], other: ["none", "none", "low"] };
+export const LEAST = { openai: ["none", "minimal", "low"], other: ["none", "none", "low"] };
 
 function reasoning({ baseUrl = "", vendor }: ModelEntry, depth: Reasoning, { reasoning: form }: Forms): JsonObject {
   if (form >= 3) return {};
