@@ -2,7 +2,7 @@ import type { HttpClient } from "./http.ts";
 import type { ModelEntry } from "./port/entry.ts";
 import { type ModelError, toModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";
-import { baseAddress, FORMATS } from "./vendor.ts";
+import { baseAddress, formatOf } from "./vendor.ts";
 
 /** Longest time of a probe, in milliseconds. */
 const PROBE_MS = 5_000;
@@ -62,7 +62,7 @@ async function probe(
   stop: AbortSignal,
 ): Promise<{ error?: ModelError } | undefined> {
   if (entry.vendor === "offline") return {};
-  const format = FORMATS[entry.vendor];
+  const format = formatOf(entry);
   const { origin, path } = baseAddress(entry);
   const signal = AbortSignal.any([stop, AbortSignal.timeout(PROBE_MS)]);
   try {

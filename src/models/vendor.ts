@@ -12,17 +12,21 @@ import type { HttpResponse } from "./vendor-response.ts";
 import { anthropic } from "./wire/anthropic.ts";
 import { google } from "./wire/google.ts";
 import { openai } from "./wire/openai.ts";
+import { responses } from "./wire/responses.ts";
 import { SseParser } from "./wire/sse.ts";
 import { Collector, type Option, SCHEMA_FORMS, type WireFormat } from "./wire/wire.ts";
 import { takesCalls, wireCall } from "./wire-call.ts";
 
-/** The wire format of each vendor. */
-export const FORMATS: Readonly<Record<Exclude<Vendor, "offline">, WireFormat>> = {
-  openai,
-  anthropic,
-  google,
-  "openai-compatible": openai,
+/** The wire format of each vendor. That of `offline` is not used. */
+const FORMATS: Readonly<Record<Vendor, WireFormat>> = {
+  ...{ openai, anthropic, google },
+  ...{ "openai-compatible": openai, offline: openai },
 };
+
+/** The wire format that a model speaks. */
+export function formatOf({ vendor, api }: ModelEntry): WireFormat {
+  return api === "responses" ? responses : FORMATS[vendor];
+}
 
 /** Most refusals of options in one call; one more fails it. */
 const MAX_REFUSALS = 12;
@@ -40,7 +44,7 @@ const PROGRESS: Piece = { type: "progress" };
  */
 export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   if (entry.vendor === "offline") return createOfflineModel(entry);
-  const format = FORMATS[entry.vendor];
+  const format = formatOf(entry);
   const base = baseAddress(entry);
   const fixed = { "content-type": "application/json", "accept-encoding": "identity", ...format.headers(entry) };
   const learned: Learned = {
@@ -250,8 +254,9 @@ class VendorStream implements Pieces {
 }
 
 /** Where the calls of a model with a vendor go. Split in advance, because making a URL for each call takes 3 µs. */
-export function baseAddress({ vendor, baseUrl }: ModelEntry): { origin: string; path: string } {
-  const { base } = vendor === "offline" ? openai : FORMATS[vendor];
+export function baseAddress(entry: ModelEntry): { origin: string; path: string } {
+  const { vendor, baseUrl } = entry;
+  const { base } = formatOf(entry);
   // An OpenAI-compatible server without a configured address is a local Ollama.
   const host = vendor === "openai-compatible" ? "http://127.0.0.1:11434" : base.host;
   const address = baseUrl ?? host;

@@ -22,7 +22,13 @@ test("changes with what is asked, and not with prices, tiers or keys", () => {
     thinks: false,
   } as const;
   assert.equal(fingerprintOf({ ...entry, ...same }), own);
-  for (const other of [{ model: "gpt-2" }, { vendor: "google" }, { baseUrl: "http://a" }, { thinks: true }] as const) {
+  for (const other of [
+    { model: "gpt-2" },
+    { vendor: "google" },
+    { baseUrl: "http://a" },
+    { thinks: true },
+    { api: "responses" },
+  ] as const) {
     assert.notEqual(fingerprintOf({ ...entry, ...other }), own);
   }
 });

@@ -7,6 +7,8 @@ export interface ModelEntry {
   /** Unique name in the catalogue; callers never see it. */
   name: string;
   vendor: Vendor;
+  /** OpenAI's Responses API, of `openai` and `openai-compatible`. Absent: chat completions, or the vendor's API. */
+  api?: "responses";
   /** The vendor's identifier of the model. */
   model: string;
   /** The version that the vendor is expected to name in its replies. Absent: `model`, or a dated version of it. */

@@ -146,6 +146,10 @@ export class Collector {
   isWhole = false;
   /** How much has been read of the input of the tool that takes the answer; `none` after another block. */
   toolInput: "none" | "empty" | "begun" = "none";
+  /** Place of the last part whose text has been read, where a format sends the text of a part more than once. */
+  lastPart = -1;
+  /** Key of the last item of the output that is text only if there is no other. */
+  aside: unknown;
   /** Whether the completion contains thinking. */
   thinks = false;
   /** What answers, as the vendor names it first. */
@@ -168,10 +172,11 @@ export class Collector {
   /**
    * Adds a part of a call. Some servers send several calls under one key, with different identifiers.
    * @param key the call's place; undefined: the last one, or a new one if the part has a name
-   * @param part `name` counts once; `text` is a part of the arguments, as JSON text
+   * @param part `name` counts once; `text` is a part of the arguments, as JSON text; `whole` are all of them, which
+   *   count if no part of them has come
    * @throws ModelError if there are too many calls, or they are too long
    */
-  writeCall(key: unknown, { id, name, text }: { id?: unknown; name?: unknown; text?: unknown }): void {
+  writeCall(key: unknown, { id, name, text, whole }: Partial<Record<"id" | "name" | "text" | "whole", unknown>>): void {
     if (!this.takesCalls) return;
     this.#calls ??= [];
     const known = key === undefined ? this.#calls.at(-1) : this.#calls.findLast((call) => call.key === key);
@@ -182,8 +187,9 @@ export class Collector {
       this.#calls.push(call);
     }
     if (call.name === "" && isName(name)) call.name = name;
-    if (typeof text === "string") call.arguments += text;
-    this.#callCharacters += typeof text === "string" ? text.length : 0;
+    const given = call.arguments === "" ? (text ?? whole) : text;
+    if (typeof given === "string") call.arguments += given;
+    this.#callCharacters += typeof given === "string" ? given.length : 0;
     if (this.#calls.length > MAX_CALLS.count || this.#callCharacters > MAX_CALLS.characters)
       throw new ModelError("The calls of the model are too many or too long.", { retryable: false });
   }
