@@ -14,15 +14,16 @@ import { ModelError } from "../../src/models/port/model-error.ts";
 import { anthropic } from "../../src/models/wire/anthropic.ts";
 import { google } from "../../src/models/wire/google.ts";
 import { openai } from "../../src/models/wire/openai.ts";
+import { responses } from "../../src/models/wire/responses.ts";
 import { Collector } from "../../src/models/wire/wire.ts";
 import { WIRES } from "../helpers/vendor-wire.ts";
-import type { VendorKind } from "../helpers/vendors.ts";
+import type { WireKind } from "../helpers/vendors.ts";
 import { end, fakeModel, type Script, text } from "../models/fake-model.ts";
 
 const tokenizer = createTokenizer();
 const validators = createValidators();
-const FORMATS = { openai, anthropic, google };
-const KINDS = ["openai", "anthropic", "google"] as const;
+const FORMATS = { openai, responses, anthropic, google };
+const KINDS = ["openai", "responses", "anthropic", "google"] as const;
 
 const WEATHER = {
   name: "get_weather",
@@ -258,7 +259,7 @@ const given = fc.oneof(
 );
 const written = fc.record({ name: fc.constantFrom("t0", "t0", "t0", "t1", "t1", "other", ""), arguments: given });
 const reply = fc.record({
-  kind: fc.constantFrom<VendorKind>(...KINDS),
+  kind: fc.constantFrom<WireKind>(...KINDS),
   text: fc.constantFrom("", "Let me see.", '{"a":1}'),
   calls: fc.array(written, { maxLength: 3 }),
   finish: fc.constantFrom("stop", "length", "content-filter", "odd"),
@@ -287,7 +288,7 @@ function piecesOf({ kind, text: said, calls: list, finish, arrived, isInterleave
   return [...whole, end(into.reason)];
 }
 
-declare function sampleReply(): { kind: VendorKind; text: string; calls: WrittenCall[] } & {
+declare function sampleReply(): { kind: WireKind; text: string; calls: WrittenCall[] } & {
   finish: string;
   arrived: number;
   isInterleaved: boolean;

@@ -55,7 +55,10 @@ export async function startPanel(
   const folder = await mkdtemp(join(tmpdir(), "chorus-panel-"));
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "models.json");
-  await writeFile(path, JSON.stringify({ models: KINDS.flatMap((kind) => entriesOf(vendors[kind], more[kind])) }));
+  await writeFile(
+    path,
+    JSON.stringify({ models: KINDS.flatMap((kind) => entriesOf(kind, vendors[kind], more[kind])) }),
+  );
   const { url: databaseUrl, pool } = await testDatabase(t);
   const base = {
     CHORUS_MODELS: path,
@@ -89,7 +92,7 @@ export async function startPanel(
   };
 }
 
-function entriesOf({ kind, url }: ScriptedVendor, more: object = {}) {
+function entriesOf(kind: VendorKind, { url }: ScriptedVendor, more: object = {}) {
   return (["fast", "strong"] as const).map((tier) => ({
     name: `member-${kind}-${tier}`,
     vendor: kind,

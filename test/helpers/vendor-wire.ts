@@ -1,4 +1,4 @@
-import type { Reply, VendorKind } from "./vendors.ts";
+import type { Reply, WireKind } from "./vendors.ts";
 
 /** How one vendor writes its answers down. Frames are whole server-sent events. */
 export interface Wire {
@@ -102,6 +102,121 @@ function openaiUsage(reply: Reply) {
     prompt_tokens_details: { cached_tokens: cached },
     completion_tokens_details: { reasoning_tokens: thoughts },
   };
+}
+
+const responses: Wire = {
+  path: /\/responses$/,
+  isStream: (_, json) => json.stream === true,
+  whole: (text, reply) =>
+    JSON.stringify(responsesResponse(reply, [...responsesThoughts(reply), ...responsesItems(text, reply)])),
+  frames(pieces, reply) {
+    const text = pieces.join("");
+    const thoughts = responsesThoughts(reply);
+    const items = responsesItems(pieces.length === 0 ? undefined : text, reply);
+    const [message] = items.filter(({ type }) => type === "message");
+    const named = (type: string, more: object) => event({ type, sequence_number: 1, ...more }, type);
+    const started = responsesResponse({ ...reply, usage: null }, []);
+    const at = { item_id: "msg_1", output_index: thoughts.length, content_index: 0 };
+    return {
+      before: [
+        named("response.created", { response: { ...started, status: "in_progress" } }),
+        named("response.in_progress", { response: { ...started, status: "in_progress" } }),
+        ...thoughts.flatMap((item) => [
+          named("response.output_item.added", { output_index: 0, item: { ...item, summary: [] } }),
+          named("response.reasoning_summary_text.delta", { output_index: 0, summary_index: 0, delta: reply.thinking }),
+          named("response.output_item.done", { output_index: 0, item }),
+        ]),
+        ...(message
+          ? [
+              named("response.output_item.added", {
+                output_index: at.output_index,
+                item: { ...message, content: [], status: "in_progress" },
+              }),
+              named("response.content_part.added", { ...at, part: responsesText("") }),
+            ]
+          : []),
+      ],
+      text: pieces.map((delta) =>
+        named("response.output_text.delta", { ...at, delta, logprobs: [], obfuscation: "x" }),
+      ),
+      after: [
+        ...(message
+          ? [
+              named("response.output_text.done", { ...at, text, logprobs: [] }),
+              named("response.content_part.done", { ...at, part: responsesText(text) }),
+              named("response.output_item.done", { output_index: at.output_index, item: message }),
+            ]
+          : []),
+        ...items.flatMap((item, i) => {
+          const place = { item_id: item.id, output_index: thoughts.length + i };
+          if (!("arguments" in item)) return [];
+          const part = (delta: string) => named("response.function_call_arguments.delta", { ...place, delta });
+          return [
+            named("response.output_item.added", { output_index: place.output_index, item: { ...item, arguments: "" } }),
+            ...halves(item.arguments).map(part),
+            named("response.function_call_arguments.done", { ...place, arguments: item.arguments }),
+            named("response.output_item.done", { output_index: place.output_index, item }),
+          ];
+        }),
+        responsesEnd(responsesResponse(reply, [...thoughts, ...items])),
+      ],
+    };
+  },
+  error: openai.error,
+  errorFrame: event(
+    { type: "error", sequence_number: 2, error: { type: "server_error", code: "server_error", message: "scripted" } },
+    "error",
+  ),
+};
+
+function responsesEnd(response: { status: string }): string {
+  const type = `response.${response.status}`;
+  return event({ type, sequence_number: 2, response }, type);
+}
+
+function responsesResponse(reply: Reply, output: unknown[]) {
+  const { input, cached, output: written, thoughts } = usageOf(reply);
+  const reason = finishOf(reply, { length: "max_output_tokens", "content-filter": "content_filter" });
+  const isFailed = reason === "error";
+  return {
+    id: "resp_1",
+    object: "response",
+    created_at: 1_750_000_000,
+    status: isFailed ? "failed" : reason === "stop" ? "completed" : "incomplete",
+    error: isFailed ? { code: "server_error", message: "scripted" } : null,
+    incomplete_details: isFailed || reason === "stop" ? null : { reason },
+    model: reply.version ?? "scripted",
+    output,
+    usage:
+      reply.usage === null
+        ? null
+        : {
+            input_tokens: input,
+            input_tokens_details: { cached_tokens: cached },
+            output_tokens: written,
+            output_tokens_details: { reasoning_tokens: thoughts },
+            total_tokens: input + written,
+          },
+  };
+}
+
+function responsesThoughts({ thinking: text }: Reply) {
+  return text === undefined ? [] : [{ type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text }] }];
+}
+
+/** @param text undefined: there is no message */
+function responsesItems(text: string | undefined, { calls = [] }: Reply) {
+  const isEmpty = text === undefined || (text === "" && calls.length > 0);
+  return [
+    ...(isEmpty
+      ? []
+      : [{ type: "message", id: "msg_1", role: "assistant", status: "completed", content: [responsesText(text)] }]),
+    ...calls.map((call, i) => ({ type: "function_call", id: `fc_${i}`, call_id: `call_v${i}`, ...call })),
+  ];
+}
+
+function responsesText(text: string) {
+  return { type: "output_text", text, annotations: [] };
 }
 
 const anthropic: Wire = {
@@ -298,4 +413,4 @@ function googleRest(reply: Reply) {
   };
 }
 
-export const WIRES: Readonly<Record<VendorKind, Wire>> = { openai, anthropic, google };
+export const WIRES: Readonly<Record<WireKind, Wire>> = { openai, responses, anthropic, google };

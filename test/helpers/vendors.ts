@@ -1,10 +1,16 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { WIRES, type Wire } from "./vendor-wire.ts";
 
 export type VendorKind = "openai" | "anthropic" | "google";
+
+/** A wire format. `responses` is another one of OpenAI's. */
+export type WireKind = VendorKind | "responses";
 
 /** One scripted answer. Without any field the whole text "Hello from openai." (or the other vendor) comes at once. */
 export interface Reply {
@@ -12,7 +18,7 @@ export interface Reply {
   text?: string | readonly string[];
   /** Calls of tools after the text, whose arguments are JSON text. Without `text`, there is none. */
   calls?: readonly { readonly name: string; readonly arguments: string }[];
-  /** Thoughts before the answer (anthropic and google). */
+  /** Thoughts before the answer (all but openai). */
   thinking?: string;
   /** `stop`, `length`, `content-filter`, or a word of the vendor's own. */
   finish?: string;
@@ -69,7 +75,7 @@ export interface VendorCall {
 }
 
 export interface ScriptedVendor {
-  kind: VendorKind;
+  kind: WireKind;
   /** Address without a path, such as http://127.0.0.1:40123. */
   url: string;
   /** All requests so far. */
@@ -89,12 +95,20 @@ export interface ScriptedVendor {
   close(): Promise<void>;
 }
 
-const MODELS = { openai: "gpt-4o", anthropic: "claude-haiku-4-5", google: "gemini-2.5-flash" };
-const ENV_NAMES = { openai: "OPENAI", anthropic: "ANTHROPIC", google: "GEMINI" };
+const MODELS = {
+  ...{ openai: "gpt-4o", responses: "gpt-5.4" },
+  ...{ anthropic: "claude-haiku-4-5", google: "gemini-2.5-flash" },
+};
+const ENV_NAMES = { openai: "OPENAI", responses: "OPENAI", anthropic: "ANTHROPIC", google: "GEMINI" };
 const KEY = "vendor-secret";
 
+/** The members of an entry of the catalogue that make a model speak a wire format. */
+export function spoken(kind: WireKind): Pick<ModelEntry, "vendor" | "api"> {
+  return kind === "responses" ? { vendor: "openai", api: kind } : { vendor: kind };
+}
+
 /** Starts an HTTP server that speaks a vendor's wire format, whole and streamed, and does what the scripts say. */
-export async function startVendor(kind: VendorKind, script: Script = {}): Promise<ScriptedVendor> {
+export async function startVendor(kind: WireKind, script: Script = {}): Promise<ScriptedVendor> {
   const wire = WIRES[kind];
   const calls: VendorCall[] = [];
   const queue: Script[] = [];
@@ -135,6 +149,7 @@ export async function startVendor(kind: VendorKind, script: Script = {}): Promis
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const catalogue = kind === "responses" ? await writeCatalogue(kind) : undefined;
 
   return {
     kind,
@@ -153,7 +168,7 @@ export async function startVendor(kind: VendorKind, script: Script = {}): Promis
     },
     entry: (overrides = {}) => ({
       name: `${kind}-fast`,
-      vendor: kind,
+      ...spoken(kind),
       model: MODELS[kind],
       tier: "fast",
       baseUrl: url,
@@ -162,19 +177,34 @@ export async function startVendor(kind: VendorKind, script: Script = {}): Promis
       jsonSchema: true,
       ...overrides,
     }),
-    env: { [`${ENV_NAMES[kind]}_API_KEY`]: KEY, [`${ENV_NAMES[kind]}_BASE_URL`]: url },
-    close: () =>
-      new Promise((resolve) => {
-        closing.abort();
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    env: {
+      ...{ [`${ENV_NAMES[kind]}_API_KEY`]: KEY, [`${ENV_NAMES[kind]}_BASE_URL`]: url },
+      ...(catalogue === undefined ? {} : { CHORUS_MODELS: catalogue }),
+    },
+    close: async () => {
+      closing.abort();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      if (catalogue !== undefined) await rm(dirname(catalogue), { recursive: true, force: true });
+    },
   };
+}
+
+/** Writes a catalogue with a fast and a strong model that speak a wire format. @returns its path */
+async function writeCatalogue(kind: WireKind): Promise<string> {
+  const path = join(await mkdtemp(join(tmpdir(), "chorus-vendor-")), "models.json");
+  const models = ["fast", "strong"].map((tier) => ({
+    ...spoken(kind),
+    ...{ name: `${kind}-${tier}`, model: MODELS[kind], tier, images: true },
+  }));
+  await writeFile(path, JSON.stringify({ models }));
+  return path;
 }
 
 async function play(
   wire: Wire,
-  kind: VendorKind,
+  kind: WireKind,
   call: VendorCall,
   reply: Reply,
   response: ServerResponse,

@@ -4,13 +4,14 @@ import { createHttpClient } from "../../src/models/http.ts";
 import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { complete, type Model, type ModelCall, type Reasoning } from "../../src/models/port/model.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
-import { type ScriptedVendor, startVendor, type VendorCall, type VendorKind } from "../helpers/vendors.ts";
+import { type ScriptedVendor, startVendor, type VendorCall, type WireKind } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
 
 const http = createHttpClient({ connectMs: 1_000 });
-const vendors = new Map<VendorKind, ScriptedVendor>();
+const vendors = new Map<WireKind, ScriptedVendor>();
 beforeAll(async () => {
-  for (const kind of ["openai", "anthropic", "google"] as const) vendors.set(kind, await startVendor(kind));
+  for (const kind of ["openai", "responses", "anthropic", "google"] as const)
+    vendors.set(kind, await startVendor(kind));
 });
 beforeEach(() => {
   for (const vendor of vendors.values()) vendor.always({});
@@ -23,7 +24,7 @@ afterAll(async () => {
 type Json = Record<string, unknown>;
 
 /** A model of a scripted vendor, and the bodies that it sends for a call. */
-function modelOf(kind: VendorKind, overrides: Partial<ModelEntry> = {}) {
+function modelOf(kind: WireKind, overrides: Partial<ModelEntry> = {}) {
   const vendor = vendors.get(kind) ?? assert.fail();
   const model: Model = createVendorModel(vendor.entry(overrides), http);
   const sent = async (more: Partial<ModelCall> = {}): Promise<Json[]> => {
@@ -70,17 +71,17 @@ describe("ceilings", () => {
   });
 
   test("the ceiling of the catalogue bounds that of a call, and stands in for it", async () => {
-    for (const kind of ["openai", "anthropic", "google"] as const) {
+    for (const kind of ["openai", "responses", "anthropic", "google"] as const) {
       const { sent } = modelOf(kind, { maxOutputTokens: 500 });
       for (const more of [{}, { maxTokens: 9_000 }]) {
         const [body] = await sent(more);
-        assert.match(JSON.stringify(body), /"(max_completion_tokens|max_tokens|maxOutputTokens)":500\b/);
+        assert.match(JSON.stringify(body), /"(max_(completion_|output_)?tokens|maxOutputTokens)":500\b/);
       }
     }
   });
 
   test("no ceiling is sent where neither the call nor the catalogue has one, but for Anthropic", async () => {
-    for (const kind of ["openai", "google"] as const) {
+    for (const kind of ["openai", "responses", "google"] as const) {
       assert.doesNotMatch(JSON.stringify(await modelOf(kind).sent()), /max_?(completion_|output_?)?tokens/i);
     }
     assert.equal(typeof (await modelOf("anthropic").sent())[0]?.max_tokens, "number");
@@ -334,12 +335,19 @@ describe("prompt caching", () => {
 
 describe("reasoning", () => {
   const DEPTHS: Reasoning[] = ["none", "low", "medium", "high"];
-  const THINKING = ["reasoning_effort", "thinking", "output_config", "generationConfig", "chat_template_kwargs"];
+  const THINKING = [
+    "reasoning_effort",
+    "reasoning",
+    "thinking",
+    "output_config",
+    "generationConfig",
+    "chat_template_kwargs",
+  ];
   /** Members of a body that concern thinking. */
   const thinkingOf = (body: Json | undefined): Json =>
     Object.fromEntries(Object.entries(body ?? {}).filter(([member]) => THINKING.includes(member)));
 
-  const cases: [kind: VendorKind, overrides: Partial<ModelEntry>, expected: Json[]][] = [
+  const cases: [kind: WireKind, overrides: Partial<ModelEntry>, expected: Json[]][] = [
     ["openai", {}, DEPTHS.map((depth) => ({ reasoning_effort: depth }))],
     [
       "openai",
@@ -349,6 +357,7 @@ describe("reasoning", () => {
         ...(depth === "none" ? { chat_template_kwargs: { enable_thinking: false } } : {}),
       })),
     ],
+    ["responses", {}, DEPTHS.map((effort) => ({ reasoning: { effort } }))],
     [
       "anthropic",
       {},

@@ -5,13 +5,15 @@ import type { ServedVersion } from "../../src/models/port/entry.ts";
 import type { CallRecord } from "../../src/models/port/model.ts";
 import { complete } from "../../src/models/port/model.ts";
 import { Served } from "../../src/models/served.ts";
-import { startVendor, type VendorKind } from "../helpers/vendors.ts";
+import { startVendor, type WireKind } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
 
 const TIMEOUTS = { connectMs: 1_000, firstTokenMs: 5_000, betweenChunksMs: 5_000 };
 const PRICE = { input: 10, output: 10, cached: 10 };
 
-test.each<VendorKind>(["openai", "anthropic", "google"])("records what %s says has answered", async (kind) => {
+const KINDS: WireKind[] = ["openai", "responses", "anthropic", "google"];
+
+test.each(KINDS)("records what %s says has answered", async (kind) => {
   const vendor = await startVendor(kind);
   const calls: CallRecord[] = [];
   const changes: [string, ServedVersion][] = [];

@@ -4,7 +4,7 @@ import { createHttpClient } from "../../src/models/http.ts";
 import type { ModelEntry } from "../../src/models/port/entry.ts";
 import { complete, type Model, type ModelCall } from "../../src/models/port/model.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
-import { type Reply, type ScriptedVendor, startVendor, type VendorKind } from "../helpers/vendors.ts";
+import { type Reply, type ScriptedVendor, startVendor, type WireKind } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
 
 const http = createHttpClient({ connectMs: 1_000 });
@@ -20,7 +20,7 @@ const LAX =
   '"__proto__":{"type":"string"}},\n"type":"object","required":["9"] }';
 const ANSWER = '{"9":1.0,"1":"x","__proto__":"y"}';
 
-async function withVendor(kind: VendorKind, use: (vendor: ScriptedVendor) => Promise<void>): Promise<void> {
+async function withVendor(kind: WireKind, use: (vendor: ScriptedVendor) => Promise<void>): Promise<void> {
   const vendor = await startVendor(kind, { text: ANSWER });
   try {
     await use(vendor);
@@ -35,7 +35,7 @@ const open = (entry: ModelEntry): Model => createVendorModel(entry, http);
 
 interface Place {
   name: string;
-  kind: VendorKind;
+  kind: WireKind;
   overrides: Partial<ModelEntry>;
   /** What stands around the schema in the body, in the vendor's strict mode and in the mode that takes any schema. */
   around: [before: string, after: string];
@@ -53,6 +53,14 @@ const OPENAI: Pick<Place, "kind" | "around" | "lax" | "anyJson"> = {
 const PLACES: Place[] = [
   { ...OPENAI, name: "openai", overrides: {} },
   { ...OPENAI, name: "openai-compatible", overrides: { vendor: "openai-compatible" } },
+  {
+    name: "responses",
+    kind: "responses",
+    overrides: {},
+    around: [',"text":{"format":{"type":"json_schema","name":"answer","strict":true,"schema":', "}}}"],
+    lax: [',"text":{"format":{"type":"json_schema","name":"answer","strict":false,"schema":', "}}}"],
+    anyJson: '"text":{"format":{"type":"json_object"}}',
+  },
   {
     name: "anthropic",
     kind: "anthropic",
