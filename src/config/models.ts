@@ -43,7 +43,7 @@ const OFFLINE_MODELS: readonly ModelEntry[] = (["fast", "strong"] as const).map(
 
 const MODEL_MEMBERS: ReadonlySet<string> = new Set(
   (
-    "name vendor model version tier base_url api_key_env price accuracy context_tokens max_output_tokens " +
+    "name vendor api model version tier base_url api_key_env price accuracy context_tokens max_output_tokens " +
     "max_concurrency images json_schema thinks"
   ).split(" "),
 );
@@ -148,6 +148,9 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   };
   checkMembers(item, MODEL_MEMBERS, where);
   const vendor = oneOf("vendor", ["openai", "anthropic", "google", "openai-compatible", "offline"] as const);
+  const api = item.api === undefined ? undefined : oneOf("api", ["chat", "responses"] as const);
+  if (api !== undefined && vendor !== "openai" && vendor !== "openai-compatible")
+    throw new ConfigError(`${where}.api is for the vendors openai and openai-compatible only. Remove it.`);
   const tier = oneOf("tier", ["fast", "strong"] as const);
   const name = string("name");
   const model = string("model") ?? (vendor === "offline" ? `offline-${tier}` : undefined);
@@ -176,6 +179,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
   return {
     name,
     vendor,
+    ...(api === "responses" ? { api } : {}),
     model,
     tier,
     ...(version === undefined ? {} : { version }),

@@ -272,6 +272,17 @@ test("replaces the built-in models with the catalogue and uses the vendor's key 
   ]);
 });
 
+test("reads the API of a model, which is chat completions by default", () => {
+  const server = { vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
+  const models = [{}, { api: "chat" }, { api: "responses" }].map((more, i) => ({ ...server, ...more, name: `m${i}` }));
+  const own = { name: "own", vendor: "openai", api: "responses", model: "gpt-6-astra", tier: "strong" };
+  const read = envToConfig({ ...catalogue({ models: [...models, own] }), OPENAI_API_KEY: "k" }).models;
+  assert.deepEqual(
+    read.map(({ api }) => api),
+    [undefined, undefined, "responses", "responses"],
+  );
+});
+
 test("refuses an invalid catalogue and says where and why", () => {
   const good = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
   refused({ CHORUS_MODELS: join(folder, "nope.json") }, "CHORUS_MODELS", "cannot be read");
@@ -283,6 +294,9 @@ test("refuses an invalid catalogue and says where and why", () => {
     [{ models: [1] }, "models[0]"],
     [{ models: [good, { ...good, name: "b", vendor: "acme" }] }, "models[1].vendor", "openai-compatible"],
     [{ models: [{ ...good, tier: "slow" }] }, "models[0].tier", "fast"],
+    [{ models: [{ ...good, api: "realtime" }] }, "models[0].api", "chat, responses. Correct it."],
+    [{ models: [{ ...good, api: null }] }, "models[0].api", "must be a string"],
+    [{ models: [{ ...good, vendor: "offline", api: "chat" }] }, "models[0].api", "openai-compatible only. Remove it."],
     [{ models: [{ ...good, name: "" }] }, "models[0].name"],
     [{ models: [{ ...good, model: 1 }] }, "models[0].model"],
     [{ models: [{ ...good, base_url: undefined }] }, '"base_url"'],

@@ -7,7 +7,7 @@ import { test as base } from "../helpers/fixtures.ts";
 import { fixture } from "../helpers/lifetime.ts";
 import { transports } from "../helpers/rpc.ts";
 import { readEvents, startService } from "../helpers/service.ts";
-import { startVendor, type VendorKind } from "../helpers/vendors.ts";
+import { startVendor, type WireKind } from "../helpers/vendors.ts";
 
 const WEATHER = {
   name: "get_weather",
@@ -48,18 +48,19 @@ const test = base.extend(
   "vendors",
   { scope: "file" },
   fixture(async (t) => {
-    const start = async (kind: VendorKind) => {
+    const start = async (kind: WireKind) => {
       const vendor = await startVendor(kind);
       t.onTestFinished(() => vendor.close());
       return { vendor, service: await startService(t, { env: vendor.env }) };
     };
-    const [openai, anthropic, google] = await Promise.all([start("openai"), start("anthropic"), start("google")]);
-    return { openai, anthropic, google };
+    const [openai, responses] = await Promise.all([start("openai"), start("responses")]);
+    const [anthropic, google] = await Promise.all([start("anthropic"), start("google")]);
+    return { openai, responses, anthropic, google };
   }),
 );
 
 describe("tools", () => {
-  for (const kind of ["openai", "anthropic", "google"] as const) {
+  for (const kind of ["openai", "responses", "anthropic", "google"] as const) {
     test(`asks for a tool and answers from its result, through the wire of ${kind}`, async ({ vendors }) => {
       const { vendor, service } = vendors[kind];
       vendor.reset();

@@ -5,7 +5,7 @@ import type { Pool } from "../../src/store/pool.ts";
 import { credits, RATES, rowOf } from "../helpers/bench.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startOwnService, type TestService } from "../helpers/service.ts";
-import { type Reply, type ScriptedVendor, startVendor, type VendorCall, type VendorKind } from "../helpers/vendors.ts";
+import { type Reply, type ScriptedVendor, startVendor, type VendorCall, type WireKind } from "../helpers/vendors.ts";
 import { callers, fileLifetime } from "./callers.ts";
 
 const tokenizer = createTokenizer();
@@ -55,7 +55,7 @@ const frames = (...data: string[]) => data.map((each) => `data: ${each}\n\n`).jo
 const text = JSON.stringify(TEXT);
 
 /** The body of an answer with the claims in each format, whole and streamed. */
-const BODIES: Record<VendorKind, (claims: Claims | string, streamed: boolean) => string> = {
+const BODIES: Record<WireKind, (claims: Claims | string, streamed: boolean) => string> = {
   openai(claims, streamed) {
     const usage =
       typeof claims === "string"
@@ -74,6 +74,25 @@ const BODIES: Record<VendorKind, (claims: Claims | string, streamed: boolean) =>
           "[DONE]",
         )
       : `{"choices":[{"message":{"role":"assistant","content":${text}},"finish_reason":"stop"}],"usage":${usage}}`;
+  },
+  responses(claims, streamed) {
+    const usage =
+      typeof claims === "string"
+        ? claims
+        : objectOf({
+            input_tokens: claims.input,
+            output_tokens: claims.output,
+            input_tokens_details: objectOf({ cached_tokens: claims.cached }),
+            output_tokens_details: objectOf({ reasoning_tokens: claims.thinking }),
+          });
+    const message = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":${text}}]}`;
+    const response = `{"status":"completed","output":[${message}],"usage":${usage}}`;
+    return streamed
+      ? frames(
+          `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":${text}}`,
+          `{"type":"response.completed","response":${response}}`,
+        )
+      : response;
   },
   anthropic(claims, streamed) {
     const { input, cached, output, thinking } = typeof claims === "string" ? {} : claims;
@@ -111,7 +130,7 @@ const BODIES: Record<VendorKind, (claims: Claims | string, streamed: boolean) =>
   },
 };
 
-for (const kind of ["openai", "anthropic", "google"] as const) {
+for (const kind of ["openai", "responses", "anthropic", "google"] as const) {
   describe(`the charge when ${kind} reports`, () => {
     const lifetime = fileLifetime();
     let vendor: ScriptedVendor;

@@ -22,8 +22,8 @@ async function makeFiles(t: Lifetime, vendor: ScriptedVendor) {
     await writeFile(path(`.${name}`), text);
     await rename(path(`.${name}`), path(name));
   };
-  const catalogue = (model: string, url = vendor.url) => {
-    const entry = { name: "m", vendor: "openai", model, tier: "fast", base_url: url, api_key_env: "MINE" };
+  const catalogue = (model: string, url = vendor.url, more = {}) => {
+    const entry = { name: "m", vendor: "openai", model, tier: "fast", base_url: url, api_key_env: "MINE", ...more };
     return write("models.json", JSON.stringify({ models: [entry] }));
   };
   await catalogue("first");
@@ -103,6 +103,18 @@ test("reloads models, keys, rates and tiers under load, without a failed request
   assert.deepEqual(audit.at(-1), ["settings.reload", { changed: ["tiers"] }]);
   assert.ok(audit.every(([action]) => action === "settings.reload"));
   assert.doesNotMatch(service.output() + JSON.stringify(audit), /secret-\d/);
+});
+
+test("speaks the API that a reloaded catalogue names", async ({ t }) => {
+  const vendor = await startVendor("responses");
+  t.onTestFinished(() => vendor.close());
+  const { catalogue, env } = await makeFiles(t, vendor);
+  const service = await startOwnService(t, { env });
+  assert.equal((await service.post("/v1/generate", BODY)).status, 502);
+  assert.equal(vendor.calls.at(-1)?.path, "/v1/chat/completions");
+  await catalogue("first", vendor.url, { api: "responses" });
+  await until(async () => (await service.post("/v1/generate", BODY)).status === 200);
+  assert.equal(vendor.calls.at(-1)?.path, "/v1/responses");
 });
 
 test("lets a running stream end with the models and rates with which it began", async ({ t }) => {
