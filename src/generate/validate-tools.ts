@@ -39,7 +39,7 @@ export function checkTools({ tools, toolChoice, parallelToolCalls = true }: Gene
     names.add(name);
     const text = parameters === "" ? NO_ARGUMENTS : parameters;
     const schema = checkParameters(`tools[${i}].parameters`, text);
-    const gap = strict ? gapOf(parameters) : undefined;
+    const gap = strict && parameters !== "" ? looseSchema(parameters).strictGap : undefined;
     if (gap !== undefined) {
       const problem = `cannot be checked as a whole, as strict demands: ${gap}. Change it, or leave strict out.`;
       throw invalidField(`tools[${i}].parameters`, problem);
@@ -58,16 +58,12 @@ const MAX_NOTICES = 5;
 export function toolNotices({ tools }: GenerateRequest): Notice[] {
   const found: Notice[] = [];
   for (const [i, { parameters }] of tools.entries()) {
-    const gap = gapOf(parameters);
+    const gap = parameters === "" ? undefined : looseSchema(parameters).gap;
     if (gap === undefined || found.length === MAX_NOTICES) continue;
     const field = `tools[${i}].parameters`;
     found.push(notice("tool_schema_unchecked", `${field} is checked only in part: ${gap}.`, field));
   }
   return found;
-}
-
-function gapOf(parameters: string): string | undefined {
-  return parameters === "" ? undefined : looseSchema(parameters).gap;
 }
 
 function choiceOf(choice: GenerateRequest["toolChoice"], names: ReadonlySet<string>): Tools["choice"] {

@@ -298,6 +298,27 @@ describe("tools", () => {
     assert.equal(vendor.calls.length, calls);
   });
 
+  test("takes format in the schema of a strict tool, and says that it is not checked", async ({
+    vendors: { openai },
+  }) => {
+    const { vendor, service } = openai;
+    const toolWith = (more: object) => {
+      const at = { type: "string", format: "date-time" };
+      return [{ name: "f", strict: true, parameters: { type: "object", properties: { at }, ...more } }];
+    };
+    vendor.reply({ calls: [{ name: "f", arguments: '{"at":"2026-01-31T00:00:00Z"}' }] });
+    const response = await service.post("/v1/generate", { ...ASK, tools: toolWith({}) });
+    const answer = (await response.json()) as Answer & { notices?: { code: string; field?: string }[] };
+    assert.equal(response.status, 200, JSON.stringify(answer));
+    assert.deepEqual(answer.tool_calls?.[0]?.arguments, { at: "2026-01-31T00:00:00Z" });
+    const notices = answer.notices?.map(({ code, field }) => [code, field]);
+    assert.deepEqual(notices, [["tool_schema_unchecked", "tools[0].parameters"]]);
+    const other = await service.post("/v1/generate", { ...ASK, tools: toolWith({ unevaluatedProperties: false }) });
+    const failure = (await other.json()) as Answer & { message?: string };
+    assert.deepEqual([other.status, failure.field], [422, "tools[0].parameters"], JSON.stringify(failure));
+    assert.match(failure.message ?? "", /"unevaluatedProperties" is not checked/);
+  });
+
   test("refuses tools and messages that do not fit together, naming the field", async ({ vendors: { openai } }) => {
     const { service } = openai;
     const call = { id: "a", name: "f", arguments: {} };

@@ -718,7 +718,7 @@ export declare type ChatTool_Function_Definition = Message<"chorus.v1.ChatTool.F
   parameters: string;
 
   /**
-   * True refuses a schema that the service cannot check as a whole. Default false.
+   * True refuses a schema that the service cannot check as a whole, `format` apart. Default false.
    *
    * @generated from field: optional bool strict = 4;
    */

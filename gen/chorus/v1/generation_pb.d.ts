@@ -41,7 +41,7 @@ export declare type Tool = Message$1<"chorus.v1.Tool"> & {
   parameters: string;
 
   /**
-   * True refuses a schema that the service cannot check as a whole. Default false.
+   * True refuses a schema that the service cannot check as a whole, `format` apart. Default false.
    *
    * @generated from field: optional bool strict = 4;
    */

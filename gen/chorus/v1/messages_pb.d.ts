@@ -614,7 +614,7 @@ export declare type MessageTool = Message<"chorus.v1.MessageTool"> & {
   inputSchema: string;
 
   /**
-   * True refuses a schema that the service cannot check as a whole. Default false.
+   * True refuses a schema that the service cannot check as a whole, `format` apart. Default false.
    *
    * @generated from field: optional bool strict = 5;
    */

@@ -835,7 +835,7 @@ export declare type ResponseTool_Function = Message<"chorus.v1.ResponseTool.Func
   parameters: string;
 
   /**
-   * True refuses a schema that the service cannot check as a whole. Default false.
+   * True refuses a schema that the service cannot check as a whole, `format` apart. Default false.
    *
    * @generated from field: optional bool strict = 4;
    */

@@ -10,8 +10,8 @@ export interface Schema {
   readonly rule: Rule;
   /** Whether it has regular expressions, whose time only a clock can bound. */
   readonly hasPatterns: boolean;
-  /** The first of its keywords that is not checked; undefined: none. */
-  readonly unchecked: string | undefined;
+  /** Those of its keywords that are not checked. */
+  readonly unchecked: ReadonlySet<string>;
 }
 
 /**
@@ -42,7 +42,7 @@ class Reader implements SchemaReader {
   readonly #patterns = new Map<string, RegExp>();
   readonly #unread: [JsonNode, Rule[]][] = [];
   hasPatterns = false;
-  unchecked: string | undefined;
+  readonly unchecked = new Set<string>();
 
   constructor(root: JsonNode) {
     this.#root = root;
@@ -88,7 +88,7 @@ class Reader implements SchemaReader {
   }
 
   skip(keyword: string): Rule {
-    this.unchecked ??= keyword;
+    this.unchecked.add(keyword);
     return (_, __, check) => check.doubt();
   }
 

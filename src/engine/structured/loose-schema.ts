@@ -20,6 +20,8 @@ export interface LooseSchema {
   readonly validate: LooseValidator;
   /** What it cannot check, as a phrase that names a keyword of the schema; undefined: nothing. */
   readonly gap: string | undefined;
+  /** The same without `format`, which is only a note in JSON Schema 2020-12. */
+  readonly strictGap: string | undefined;
 }
 
 /** @param effort the work that may be left; an answer that would take more is not valid */
@@ -61,21 +63,27 @@ function read(text: string): LooseSchema {
   try {
     simplified = simplifySchema(text, "parameters");
     checkSchema(simplified);
-    return { exact: simplified, simplified, validate: isObject, gap: undefined };
+    return { exact: simplified, simplified, validate: isObject, gap: undefined, strictGap: undefined };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
   }
-  const unchecked = (gap: string) => ({ exact: undefined, simplified, validate: isObject, gap });
+  const unchecked = (gap: string) => ({ exact: undefined, simplified, validate: isObject, gap, strictGap: gap });
   if (text.length > MAX_LENGTH) return unchecked("it is too large");
   try {
     const schema = prepareSchema(parseJson(text));
-    const gap = schema.unchecked && `the keyword ${quoted(schema.unchecked)} is not checked`;
-    return { exact: undefined, simplified, validate: validatorOf(schema), gap };
+    const skipped = [...schema.unchecked];
+    const strictGap = gapOf(skipped.filter((keyword) => keyword !== "format"));
+    return { exact: undefined, simplified, validate: validatorOf(schema), gap: gapOf(skipped), strictGap };
   } catch (error) {
     if (error instanceof NoSchema || error instanceof SyntaxError)
       return unchecked("it is no schema of JSON Schema 2020-12");
     throw error;
   }
+}
+
+/** @param unchecked keywords that are not checked */
+function gapOf([keyword]: readonly string[]): string | undefined {
+  return keyword === undefined ? undefined : `the keyword ${quoted(keyword)} is not checked`;
 }
 
 const OTHER = "The arguments must be one JSON object.";

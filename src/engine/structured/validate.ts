@@ -29,7 +29,8 @@ export function createValidators(max = 256): Validators {
 
 function prepare(text: string): Validator {
   const { rule, unchecked } = prepareSchema(parseJson(text));
-  if (unchecked !== undefined) throw new TypeError(`The keyword ${unchecked} of a response schema is not checked.`);
+  const [gap] = unchecked;
+  if (gap !== undefined) throw new TypeError(`The keyword ${gap} of a response schema is not checked.`);
   return (answer) =>
     validated(answer, "The answer must be one JSON object.", (value) => {
       // A schema of the table looks at each value once.
