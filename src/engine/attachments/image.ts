@@ -51,6 +51,19 @@ export function imageSize(type: string, bytes: Uint8Array): Size | undefined {
   }
 }
 
+/**
+ * Finds out what an image is. Many programs declare one type for images of every kind, so only the bytes say which.
+ * @returns undefined if the bytes are no image of a type that models take
+ * @throws Unreadable as `imageSize`
+ */
+export function identifyImage(bytes: Uint8Array): { mediaType: string; size: Size } | undefined {
+  for (const mediaType of Object.keys(READERS)) {
+    const size = imageSize(mediaType, bytes);
+    if (size) return { mediaType, size };
+  }
+  return undefined;
+}
+
 const READERS: Readonly<Record<string, (bytes: Buffer) => Size | undefined>> = {
   "image/png": png,
   "image/jpeg": jpeg,

@@ -4,7 +4,7 @@ import { ownBytes } from "../../concurrency/worker-job.ts";
 import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../concurrency/worker-pool.ts";
 import { invalidField } from "../../contract/failure.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
-import { imageSize, imageTokens } from "./image.ts";
+import { identifyImage, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
 import type { Job, Result } from "./worker.ts";
 
@@ -111,11 +111,11 @@ export function essence(mediaType: string): string {
   return type === "image/jpg" ? "image/jpeg" : type;
 }
 
-async function readImage(file: Attachment, mediaType: string, index: number): Promise<ReadImage> {
+async function readImage(file: Attachment, declared: string, index: number): Promise<ReadImage> {
   try {
-    const size = imageSize(mediaType, file.data);
-    if (!size) throw await mismatch(mediaType, file.data);
-    return { ...file, mediaType, tokens: imageTokens(size) };
+    const found = identifyImage(file.data);
+    if (!found) throw await mismatch(declared, file.data);
+    return { ...file, mediaType: found.mediaType, tokens: imageTokens(found.size) };
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     throw fileFailure(index, error.part, error.message);

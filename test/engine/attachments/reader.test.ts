@@ -104,10 +104,20 @@ describe("reading of attachments", () => {
     );
   });
 
+  it("takes an image for what its bytes are, whichever type of images is declared", async () => {
+    const { images } = await read([file("image/jpeg", png(750, 10)), file("image/png", png(10, 10))]);
+    assert.deepEqual(
+      images.map(({ mediaType, tokens }) => [mediaType, tokens]),
+      [
+        ["image/png", 10],
+        ["image/png", 1],
+      ],
+    );
+  });
+
   it("names the type that the bytes suggest when the declared type is wrong", async () => {
     const image = png(10, 10);
     await refused([file("text/plain", "ok"), file(PDF, image)], "attachments[1].media_type", /image\/png/);
-    await refused([file("image/jpeg", image)], "attachments[0].media_type", /image\/png/);
     await refused([file(DOCX, image)], "attachments[0].media_type", /image\/png/);
     await refused([file("text/csv", image)], "attachments[0].media_type", /image\/png/);
     await refused([file("text/plain", pdf(["x"]))], "attachments[0].media_type", /text\/plain/);

@@ -217,6 +217,16 @@ describe("an answer in one piece", () => {
     assert.ok(vendor.calls[0]?.body.includes(`data:image/jpeg;base64,${image}`));
   });
 
+  test("can be about an image that is declared as one of another type", async ({ service, vendor }) => {
+    const image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const url = `data:image/jpeg;base64,${image}`;
+    const { status, json } = await ask(service, {
+      messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
+    });
+    assert.equal(status, 200, JSON.stringify(json));
+    assert.ok(vendor.calls[0]?.body.includes(`data:image/png;base64,${image}`));
+  });
+
   test("has the files of each message in that message", async ({ service, vendor }) => {
     const file = (text: string) => ({
       type: "file",
