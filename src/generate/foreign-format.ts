@@ -31,7 +31,9 @@ type Fields = Pick<MessageInitShape<typeof GenerateRequestSchema>, "responseForm
  * @throws Failure `invalid_response_schema` naming the node
  */
 export function readForeignFormat(format: ForeignFormat): { fields: Fields; notices: Notice[] } {
-  const { schema, description, strict, path } = format;
+  const { schema, description, path } = format;
+  // What is no schema at all is a mistake in every case.
+  const strict = format.strict || !schema.startsWith("{");
   const purpose = description === "" ? "" : `Purpose of the answer's format: ${description}`;
   try {
     const simplified = schema === "" ? "" : simplifySchema(schema, path);
@@ -45,7 +47,7 @@ export function readForeignFormat(format: ForeignFormat): { fields: Fields; noti
   } catch (error) {
     if (strict || !(error instanceof Failure)) throw error;
     const system = [purpose, `The object must be valid against this JSON Schema: ${schema}`].join("\n").trim();
-    const message = `${error.message} Because strict is false, the answer was not checked against the schema.`;
+    const message = `${error.message} Because strict is not true, the answer was not checked against the schema.`;
     return {
       fields: { outputShape: OutputShape.EXTRACT, system },
       notices: [notice("schema_not_checked", message, error.field)],

@@ -503,8 +503,8 @@ export declare type ChatResponseFormat_JsonSchema_Format = Message<"chorus.v1.Ch
   schema: string;
 
   /**
-   * False: a schema beyond these rules is not refused; the answer is JSON that is not checked against it. A schema
-   * within the rules is always followed.
+   * True refuses a schema beyond these rules. Else the answer is JSON that is not checked against such a schema.
+   * One within the rules is always followed. Default false.
    *
    * @generated from field: optional bool strict = 4;
    */

@@ -585,8 +585,8 @@ export declare type ResponseTextFormat_JsonSchema = Message<"chorus.v1.ResponseT
   schema: string;
 
   /**
-   * False: a schema beyond these rules is not refused; the answer is JSON that is not checked against it. A schema
-   * within the rules is always followed.
+   * True refuses a schema beyond these rules. Else the answer is JSON that is not checked against such a schema.
+   * One within the rules is always followed. Default false.
    *
    * @generated from field: optional bool strict = 4;
    */

@@ -140,6 +140,6 @@ function formatOf(responseFormat: ChatResponseFormat | undefined): ReturnType<ty
   const { format } = responseFormat ?? {};
   if (format?.case === "jsonObject") return { fields: { outputShape: OutputShape.EXTRACT }, notices: [] };
   if (format?.case !== "jsonSchema") return { fields: {}, notices: [] };
-  const { schema = "", description = "", strict = true } = format.value.jsonSchema ?? {};
+  const { schema = "", description = "", strict = false } = format.value.jsonSchema ?? {};
   return readForeignFormat({ schema, description, strict, path: "response_format.json_schema.schema" });
 }

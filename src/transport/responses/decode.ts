@@ -86,6 +86,6 @@ function formatOf(textFormat: ResponseTextFormat | undefined): ReturnType<typeof
   const { format } = textFormat ?? {};
   if (format?.case === "jsonObject") return { fields: { outputShape: OutputShape.EXTRACT }, notices: [] };
   if (format?.case !== "jsonSchema") return { fields: {}, notices: [] };
-  const { schema, description, strict = true } = format.value;
+  const { schema, description, strict = false } = format.value;
   return readForeignFormat({ schema, description, strict, path: "text.format.schema" });
 }

@@ -61,7 +61,7 @@ function only(value: unknown, names: readonly string[]): Json {
 function withFullFormat(text: Json): Json {
   const { format } = text as { format?: Json };
   if (format?.type !== "json_schema") return only(text, ["format", "verbosity"]);
-  return { ...text, format: { description: null, strict: true, ...format } };
+  return { ...text, format: { description: null, strict: false, ...format } };
 }
 
 function fullTool(tool: Json): Json {

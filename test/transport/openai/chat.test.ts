@@ -154,6 +154,20 @@ describe("an answer in one piece", () => {
     assert.match(vendor.calls[0]?.body ?? "", /A shopping list/);
   });
 
+  test("is JSON in the form of any schema, where strict is left out", async ({ service, vendor }) => {
+    vendor.always({ text: '{"on":"2026-01-31","next":null}' });
+    const schema = { type: "object", properties: { on: { type: "string", format: "date" }, next: { $ref: "#" } } };
+    const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+    const { json, content } = await ask(service, { response_format: format });
+    assert.equal(content, '{"on":"2026-01-31","next":null}', JSON.stringify(json));
+    assert.deepEqual(
+      json.notices.map(({ code }) => code),
+      ["schema_not_checked"],
+    );
+    // The model sees it as it is written.
+    assert.ok(vendor.calls[0]?.body.includes(JSON.stringify(JSON.stringify(schema)).slice(1, -1)));
+  });
+
   test("has notices that name members of the request, also in a stream", async ({ service }) => {
     const parameters = { type: "object", properties: { day: { type: "string", format: "date" } } };
     const tools = [

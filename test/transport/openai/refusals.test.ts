@@ -80,13 +80,17 @@ describe("a parameter", () => {
       [{ response_format: { type: "grammar" } }, "response_format.type"],
       [{ response_format: { type: "json_schema" } }, "response_format.json_schema"],
       [{ response_format: schema({}) }, "response_format.json_schema.schema", "invalid_response_schema"],
+      [{ response_format: schema({ schema: [] }) }, "response_format.json_schema.schema", "invalid_response_schema"],
+      [{ response_format: schema({ schema: "{}" }) }, "response_format.json_schema.schema", "invalid_response_schema"],
       [
-        { response_format: schema({ schema: { type: "object", properties: { a: { format: "date" } } } }) },
+        {
+          response_format: schema({ strict: true, schema: { type: "object", properties: { a: { format: "date" } } } }),
+        },
         "response_format.json_schema.schema.properties.a",
         "invalid_response_schema",
       ],
       [
-        { response_format: schema({ schema: { type: "object", properties: { a: { $ref: "#" } } } }) },
+        { response_format: schema({ strict: true, schema: { type: "object", properties: { a: { $ref: "#" } } } }) },
         "response_format.json_schema.schema.properties.a.properties.a",
         "invalid_response_schema",
       ],

@@ -283,10 +283,12 @@ describe("a response", () => {
     const open = { type: "object", properties: { on: { type: "string", format: "date" } } };
     const strict = await ask(service, { input: "Hello", text: { format: { ...text.format, schema: open } } });
     assert.deepEqual([strict.status, strict.json.error.param], [400, "text.format.schema.properties.on"]);
-    const lenient = { format: { ...text.format, schema: open, strict: false } };
-    const { json } = await ask(service, { input: "Hello", text: lenient });
-    assert.deepEqual(json.notices[0].code, "schema_not_checked");
-    assert.equal(json.output[0].content[0].text, '{"city":null}');
+    for (const isStrict of [false, null, undefined]) {
+      const lenient = { format: { ...text.format, schema: open, strict: isStrict } };
+      const { json } = await ask(service, { input: "Hello", text: lenient });
+      assert.deepEqual(json.notices?.[0]?.code, "schema_not_checked", JSON.stringify(json));
+      assert.equal(json.output[0].content[0].text, '{"city":null}');
+    }
   });
 
   test("gets calls, and the results of calls wherever they stand", async ({ service, vendor }) => {
