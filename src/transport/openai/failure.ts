@@ -3,8 +3,18 @@ import type { Reply } from "../call/format.ts";
 import { jsonReply } from "../call/json-reply.ts";
 import { foreignFailureHeaders, foreignStatus } from "../call/should-retry.ts";
 
-/** Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist. */
-const PATHS = /^\/v1\/(?:chat|models|responses|completions|embeddings|moderations|images|audio|files|batches)(?:\/|$)/;
+/** The first parts of the paths of OpenAI's API. */
+const PARTS = [
+  ...["chat", "models", "responses", "conversations", "completions", "embeddings", "moderations", "images", "audio"],
+  ...["videos", "files", "uploads", "batches", "vector_stores", "containers", "assistants", "threads", "realtime"],
+  ...["fine_tuning", "evals"],
+];
+
+/**
+ * Paths of OpenAI's API. Its clients read failures only in OpenAI's format, also those of paths that do not exist: with
+ * a base URL that has no `/v1`, or that has it twice, too.
+ */
+const PATHS = new RegExp(`^(?:/v1)*/(?:${PARTS.join("|")})(?:/|$)`);
 
 /** `error.type` of a failure by its HTTP status; of any other one it is `invalid_request_error`. */
 const TYPES: Readonly<Record<number, string>> = {

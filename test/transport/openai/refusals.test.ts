@@ -255,11 +255,18 @@ describe("failures", () => {
       ["/v1/responses/gen_1", { "x-api-key": "ck_unknown" }],
       ["/v1/chat/completions/gen_1", {}],
       ["/v1/embeddings?a=b", {}],
+      ["/v1/conversations", {}],
+      ["/v1/conversations/conv_1/items", {}],
+      ["/v1/vector_stores", {}],
+      ["/chat/completions", {}],
+      ["/responses", {}],
+      ["/v1/v1/chat/completions", {}],
     ] as const) {
       const response = await service.post(path, {}, headers);
       const { error } = (await response.json()) as { error: Record<string, unknown> };
       assert.deepEqual([response.status, error.type, error.code], [404, "invalid_request_error", "not_found"], path);
       assert.deepEqual(Object.keys(error), ["message", "type", "param", "code"]);
+      assert.match(String(error.message), /the service has \/v1\/responses, \/v1\/chat\/completions/);
       assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
     }
   });
