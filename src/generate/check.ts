@@ -27,6 +27,6 @@ export function check(
   const isRepeatable = !streamed && context.idempotencyKey !== undefined;
   const { isForeign = false } = context;
   const read = "checked" in request ? request : readRequest(request, { streamed, isRepeatable, isForeign }, count);
-  const subjects = readSubjects(read.checked, context.subjects, context.caller);
+  const subjects = readSubjects(read.checked, context.subjects, context.caller, isForeign);
   return { read, subjects, idempotency: isRepeatable ? readIdempotencyKey(read.digest, context) : undefined };
 }

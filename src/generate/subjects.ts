@@ -15,12 +15,14 @@ const NOBODY: Subjects = {};
 /**
  * Finds for whom a request is made: by its body, else by its headers, and by what its key sets.
  * @param body what `user` and `tags` of the body say, which are checked; empty: nothing
+ * @param isForeign whether the tags of the body are labels of another API, of which only those that fit are tags
  * @throws Failure invalid_request naming the header, or the tag that the key does not allow
  */
 export function readSubjects(
   body: { readonly user: string; readonly tags: Tags },
   headers: SubjectHeaders,
   { fixedTags, forbidsTags }: Pick<Caller, "fixedTags" | "forbidsTags">,
+  isForeign = false,
 ): Subjects {
   const user = body.user === "" ? userOfHeader(headers.user) : body.user;
   const isNamed = !isEmpty(body.tags);
@@ -30,7 +32,8 @@ export function readSubjects(
     if (fixed === undefined ? forbidsTags : fixed !== value)
       throw notAllowed(isNamed ? `tags.${name}` : TAGS_HEADER, name, fixed !== undefined);
   }
-  const tags = fixedTags ? { ...named, ...fixedTags } : named;
+  const fitting = isForeign && isNamed && fixedTags ? besideFixed(named, fixedTags) : named;
+  const tags = fixedTags ? { ...fitting, ...fixedTags } : named;
   if (fixedTags && Object.keys(tags).filter((name) => !isOwnTag(name)).length > MAX_TAGS) {
     const message = `A request may have ${MAX_TAGS} tags, with those of the API key. Send fewer.`;
     throw invalid(isNamed ? "tags" : TAGS_HEADER, message);
@@ -38,6 +41,12 @@ export function readSubjects(
   const hasTags = !isEmpty(tags);
   if (user === "") return hasTags ? { tags } : NOBODY;
   return hasTags ? { user, tags } : { user };
+}
+
+/** The first tags of a request for which those of its key leave room. */
+function besideFixed(named: Tags, fixedTags: Tags): Tags {
+  let room = MAX_TAGS - Object.keys(fixedTags).filter((name) => !isOwnTag(name)).length;
+  return Object.fromEntries(Object.entries(named).filter(([name]) => Object.hasOwn(fixedTags, name) || room-- > 0));
 }
 
 function notAllowed(field: string, name: string, isFixed: boolean): Failure {

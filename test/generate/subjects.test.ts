@@ -179,6 +179,26 @@ test("a key sets tags, and can refuse others", async ({ service, database: { poo
   await assert.rejects(async () => wrong, { field: "tags.fixed" });
 });
 
+test("metadata of OpenAI's format are tags as far as those of the key leave room", async ({
+  service,
+  database: { pool },
+}) => {
+  const { keys } = adminOf(pool);
+  const fixed = { team: "search", project: "a" };
+  const { secret } = await keys.createKey({ workspace: "default", tags: { fixed } });
+  const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, "v"]));
+  for (const [path, body] of [
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
+    ["/v1/responses", { input: "Hello" }],
+  ] as const) {
+    const metadata = { team: "search", ...numbered(15) };
+    const response = await service.post(path, { ...body, metadata }, { "x-api-key": secret });
+    assert.equal(response.status, 200, await response.text());
+    const id = response.headers.get("x-request-id") ?? "";
+    assert.deepEqual(await recorded(pool, id), [undefined, { ...fixed, ...numbered(6) }]);
+  }
+});
+
 test("the tag of a developer is beside the tags that the key fixes", async ({ service, database: { pool } }) => {
   const { keys } = adminOf(pool);
   const [{ id: workspaceId = "" } = {}] = await pool.query<{ id: string }>(
