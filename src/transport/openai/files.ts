@@ -26,8 +26,11 @@ export class Files {
 function read(parameter: string, url: string): { mediaType: string; data: Uint8Array } {
   const comma = url.indexOf(",");
   const head = url.slice(0, Math.max(0, comma));
-  const data = /^data:.*;base64$/i.test(head) ? decodeBase64(url.slice(comma + 1)) : undefined;
-  if (data) return { mediaType: head.slice("data:".length, -";base64".length), data };
-  const expected = 'a URL such as "data:image/png;base64,…"';
-  throw invalid(parameter, `${parameter} must be ${expected}. The service loads no other URLs.`);
+  if (!/^data:.*;base64$/i.test(head)) {
+    const expected = 'a URL such as "data:image/png;base64,…"';
+    throw invalid(parameter, `${parameter} must be ${expected}. The service loads no other URLs.`);
+  }
+  const data = decodeBase64(url.slice(comma + 1));
+  if (!data) throw invalid(parameter, `${parameter} must have base64 after the comma, without spaces and line breaks.`);
+  return { mediaType: head.slice("data:".length, -";base64".length), data };
 }

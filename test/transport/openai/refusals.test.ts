@@ -140,6 +140,14 @@ describe("a parameter", () => {
     );
   });
 
+  test("with base64 that is not valid is refused for that, not as another URL", async ({ service }) => {
+    for (const data of ["aGk\n=", "aG k=", "a"]) {
+      const content = [{ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } }];
+      const { message } = await refusal(await service.post(PATH, { messages: [{ role: "user", content }] }));
+      assert.match(message, /image_url\.url must have base64 after the comma, without spaces and line breaks\.$/);
+    }
+  });
+
   test("is never ignored silently: a notice names any other member, unless its value asks for nothing", async ({
     service,
     vendor,
