@@ -12,6 +12,13 @@ export const CHAT_MEMBERS: MemberRules = {
     ["function_call", refuse("Send tool_choice.")],
     ["messages[].function_call", refuse("Send tool_calls.")],
     ["messages[].audio", refuse()],
+    // Of the Responses API: the answer would have another form or length, or know less.
+    ["input", refuse("It belongs to the Responses API. Send messages.")],
+    ["instructions", refuse("It belongs to the Responses API. Send a message of the role system.")],
+    ["max_output_tokens", refuse("It belongs to the Responses API. Send max_completion_tokens.")],
+    ["text", refuse("It belongs to the Responses API. Send response_format and verbosity.")],
+    ["previous_response_id", refuse("The service stores no answers. Send the whole conversation as messages.")],
+    ["conversation", refuse("The service stores no answers. Send the whole conversation as messages.")],
     ["messages[].content[].file.file_id", refuse("The service stores no files. Send file_data.")],
   ]),
   idle: new Map([

@@ -55,6 +55,12 @@ describe("a parameter", () => {
       [{ tool_choice: "required" }, "tool_choice"],
       [{ function_call: "auto" }, "function_call"],
       [{ functions: [{ name: "f" }] }, "functions"],
+      [{ input: "a" }, "input"],
+      [{ instructions: "a" }, "instructions"],
+      [{ max_output_tokens: 9 }, "max_output_tokens"],
+      [{ text: { format: { type: "json_object" } } }, "text"],
+      [{ previous_response_id: "gen_1" }, "previous_response_id"],
+      [{ conversation: "conv_1" }, "conversation"],
       [{ n: 2 }, "n"],
       [{ logprobs: true }, "logprobs"],
       [{ top_logprobs: 2 }, "top_logprobs"],
@@ -223,7 +229,7 @@ function members(place: string): Record<string, unknown> {
 /** Members that are refused, whose tests are above. */
 const REFUSED = [
   ...["functions", "function_call", "logprobs", "top_logprobs", "logit_bias", "audio"],
-  ...["modalities", "file_id", "tool_calls"],
+  ...["modalities", "file_id", "tool_calls", "input", "text", "instructions", "conversation"],
 ];
 
 const BODY = [
