@@ -42,13 +42,15 @@ export function overlay(base: Schema, beside: readonly Member[]): Schema | undef
 
 /**
  * Writes alternatives as one schema with a list of types: possible if each type belongs to one of them only, and if
- * either all alternatives list their values or none does.
+ * either all alternatives list their values or none does. Alternatives that only list values may share types.
  * @returns undefined if that is not possible
  */
 export function union(alternatives: readonly JsonNode[]): Schema | undefined {
   const schemas = alternatives.filter((node): node is Schema => node.kind === "object");
-  if (schemas.length === 0 || schemas.length < alternatives.length || !areApart(schemas)) return undefined;
+  if (schemas.length === 0 || schemas.length < alternatives.length) return undefined;
   const values = schemas.map(valuesOf);
+  const areLists = !values.includes(undefined) && schemas.every((schema) => isBare(schema, OF_ALL_TYPES));
+  if (!areLists && !areApart(schemas)) return undefined;
   const isListed = schemas.some((schema) => member(schema, "enum") ?? member(schema, "const"));
   if (isListed && values.includes(undefined)) return undefined;
   const members = new Map<string, JsonNode>();
@@ -65,7 +67,7 @@ export function union(alternatives: readonly JsonNode[]): Schema | undefined {
   }
   members.set("type", typeNode([...new Set(schemas.flatMap(typesOf))]));
   members.delete("const");
-  if (isListed) members.set("enum", { kind: "array", items: values.flatMap((list) => list ?? []) });
+  if (isListed) members.set("enum", { kind: "array", items: withoutRepeated(values.flatMap((list) => list ?? [])) });
   return { kind: "object", members: [...members] };
 }
 
@@ -75,8 +77,18 @@ function areApart(schemas: readonly Schema[]): boolean {
   if (new Set(types).size < types.length || schemas.some((schema) => typesOf(schema).length === 0)) return false;
   if (!types.includes("number") || !types.includes("integer")) return true;
   const numeric = schemas.filter((schema) => typesOf(schema).some((type) => type === "number" || type === "integer"));
-  const isBare = (schema: Schema) => schema.members.every(([name]) => name === "type" || ANNOTATIONS.has(name));
-  return numeric.length === 1 || numeric.every(isBare);
+  return numeric.length === 1 || numeric.every((schema) => isBare(schema, ONLY_TYPE));
+}
+
+const ONLY_TYPE: ReadonlySet<string> = new Set(["type"]);
+
+/** Whether a schema has no keywords but these, and annotations. */
+function isBare(schema: Schema, keywords: ReadonlySet<string>): boolean {
+  return schema.members.every(([name]) => keywords.has(name) || ANNOTATIONS.has(name));
+}
+
+function withoutRepeated(values: readonly JsonNode[]): JsonNode[] {
+  return [...new Map(values.map((value) => [stringifyJson(value), value])).values()];
 }
 
 /** The values that a schema lists; undefined if it allows others too, or lists one of another type. */

@@ -67,6 +67,19 @@ describe("simplifySchema", () => {
       [[{ type: "integer" }, { type: "number" }], { type: ["integer", "number"] }],
       [[{ anyOf: [STRING, { type: "integer" }] }, NULL], { type: ["string", "integer", "null"] }],
       [[STRING], STRING],
+      // A union of literals, as zod and TypeBox write it.
+      [
+        [
+          { const: "a", type: "string", description: "A" },
+          { const: "b", type: "string", description: "B" },
+        ],
+        { type: "string", description: "A\nB", enum: ["a", "b"] },
+      ],
+      [
+        [{ const: 1, type: "number" }, { const: 2.5, type: "number" }, { enum: ["x"] }, NULL],
+        { type: ["number", "string", "null"], enum: [1, 2.5, "x", null] },
+      ],
+      [[{ enum: ["a", "b"] }, { enum: ["b", "c"] }], { type: "string", enum: ["a", "b", "c"] }],
     ];
     for (const [anyOf, expected] of cases) assert.deepEqual(simplified({ anyOf }), expected, JSON.stringify(anyOf));
   });
@@ -100,6 +113,16 @@ describe("simplifySchema", () => {
         "anyOf",
       ],
       [{ anyOf: [{ ...STRING, enum: ["a"] }, { type: "integer" }] }, "anyOf"],
+      [{ anyOf: [{ ...STRING, enum: ["a"] }, STRING] }, "anyOf"],
+      [
+        {
+          anyOf: [
+            { ...STRING, const: "a" },
+            { ...STRING, const: "abc", maxLength: 2 },
+          ],
+        },
+        "anyOf",
+      ],
       [{ anyOf: [{ type: "integer", minimum: 1 }, { type: "number" }] }, "anyOf"],
       [{ anyOf: [{ ...STRING, minimum: 3 }, { type: "integer" }] }, "anyOf"],
       [{ anyOf: [{}, NULL] }, "anyOf"],
