@@ -3,6 +3,8 @@ import type { WriteStream } from "node:tty";
 const ESC = "\u001b";
 const SAVE = `${ESC}7`;
 const RESTORE = `${ESC}8`;
+/** Signals that end the command line, and by themselves run no code of it. */
+const ENDS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * A line at the bottom of a terminal, below the text that is printed: `show` replaces its text, `end` removes it.
@@ -25,9 +27,16 @@ export function statusLine(terminal: WriteStream): { show(text: string): void; e
   const end = () => {
     terminal.off("resize", resized);
     process.off("exit", end);
+    for (const signal of ENDS) process.off(signal, interrupted);
     terminal.write(`${SAVE}${ESC}[r${ESC}[${rows()};1H${ESC}[2K${RESTORE}`);
   };
+  const interrupted = (signal: NodeJS.Signals) => {
+    end();
+    // Without a listener, the signal ends the process, and the caller sees which signal it was.
+    process.kill(process.pid, signal);
+  };
   terminal.on("resize", resized);
+  for (const signal of ENDS) process.on(signal, interrupted);
   // Also restores the terminal when an error ends the program.
   process.on("exit", end);
   reserve();

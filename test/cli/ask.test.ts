@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe } from "vitest";
 import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
@@ -71,6 +72,25 @@ describe("chorus ask", () => {
     child.kill("SIGINT");
     await once(child, "exit");
     assert.equal(await call?.ended, "aborted");
+  });
+
+  test("gives the last row of the terminal back when a signal ends it", async ({ service, vendor, shared }) => {
+    const terminal = `Object.assign(process.stderr, { isTTY: true, rows: 24, columns: 80 });`;
+    const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
+    const args = ["--import", `data:text/javascript,${encodeURIComponent(terminal)}`, main, "ask", "hello"];
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      vendor.reply({ text: ["first ", "second"], end: "hang", after: 1 });
+      const child = spawn(process.execPath, args, {
+        env: { ...CHILD_ENV, ...shared.cliEnv, CHORUS_API_KEY: service.apiKey },
+      });
+      const shown = text(child.stderr);
+      await once(child.stdout, "data");
+      child.kill(signal);
+      // A shell learns from the signal that the command was interrupted.
+      assert.deepEqual(await once(child, "exit"), [null, signal]);
+      const written = (await shown).replaceAll("\u001b", "ESC");
+      assert.match(written, /ESC\[1;23r.*ESC\[rESC\[24;1HESC\[2KESC8$/s, signal);
+    }
   });
 
   test("prints the response as one JSON document with --json", async ({ service, shared: { cliEnv } }) => {
