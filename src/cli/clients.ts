@@ -45,12 +45,12 @@ function client<S extends DescService>(
 ): Client<S> {
   if (!/^[\x21-\x7e]+$/.test(secret.text))
     throw new CliError(`${secret.source} must be visible ASCII characters without spaces. Set it again.`);
-  const explain = (error: unknown) => explained(ConnectError.from(error), baseUrl, secret);
+  const explain = (error: unknown, hasBegun = false) => explained(ConnectError.from(error), baseUrl, secret, hasBegun);
   async function* explaining<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
     try {
       yield* messages;
     } catch (error) {
-      throw explain(error);
+      throw explain(error, true);
     }
   }
   const interceptor: Interceptor = (next) => async (request) => {
@@ -65,12 +65,24 @@ function client<S extends DescService>(
   return createClient(service, createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [interceptor] }));
 }
 
-/** Replaces errors that do not say what to do. Errors with a FailureDetail come from the service and are kept. */
-function explained(error: ConnectError, baseUrl: string, secret: Secret): Error {
+/**
+ * Replaces errors that do not say what to do. Errors with a FailureDetail come from the service and are kept.
+ * @param hasBegun whether the service has begun to answer, so that an error without details is one of the connection
+ */
+function explained(error: ConnectError, baseUrl: string, secret: Secret, hasBegun: boolean): Error {
   if (error.code === Code.Unauthenticated) {
     return new RefusedSecret(`The service at ${baseUrl} does not accept the secret from ${secret.source}.`);
   }
   if (error.details.length > 0 || error.code === Code.Canceled) return error;
+  // Node reports EPIPE where the connection ends while the request is still sent.
+  const isCut =
+    error.code === Code.Aborted ||
+    (error.cause instanceof Error && "code" in error.cause && error.cause.code === "EPIPE");
+  if (hasBegun || isCut) {
+    return new CliError(
+      `The connection to ${baseUrl} ended before the answer was complete. See whether the service runs, and try again.`,
+    );
+  }
   if (error.code === Code.Unavailable) {
     return new CliError(
       `There is no service at ${baseUrl}. Start one (${COMMANDS.start}), or set CHORUS_RPC_URL to its address.`,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "vitest";
@@ -51,6 +51,25 @@ test("explains what to do without a service, a token or an address", async (t) =
   for (const { code, stdout } of await Promise.all(good)) {
     assert.equal(code, 0);
     assert.match(stdout, /bootstrap/);
+  }
+});
+
+test("says that the connection ended, and not that another server listens", async (t) => {
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n";
+  // A service that dies before its answer, one that dies in the middle of it, and a proxy that ends it properly.
+  const answers = ["", `${head}5\r\n\0\0\0\0\x09\r\n`, `${head}0\r\n\r\n`];
+  for (const answer of answers) {
+    const server = createTcpServer((socket) => {
+      socket.once("data", () => {
+        socket.write(answer, () => (answer.endsWith("0\r\n\r\n") ? socket.end() : socket.destroy()));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { code, stderr } = await runCli(["ask", "hello"], { CHORUS_RPC_URL: url, CHORUS_API_KEY: "ck_a" });
+    assert.equal(code, 1);
+    assert.match(stderr, /^chorus: The connection to \S+ ended before the answer was complete\. See whether/);
   }
 });
 
