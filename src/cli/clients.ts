@@ -2,6 +2,8 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Command } from "commander";
+import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
+import { VERSION } from "../contract/version.ts";
 import { COMMANDS } from "../discovery/commands.ts";
 import { CliError, findTarget, type Secret } from "./target.ts";
 
@@ -72,6 +74,13 @@ function client<S extends DescService>(
 function explained(error: ConnectError, baseUrl: string, secret: Secret, hasBegun: boolean): Error {
   if (error.code === Code.Unauthenticated) {
     return new RefusedSecret(`The service at ${baseUrl} does not accept the secret from ${secret.source}.`);
+  }
+  const [detail] = error.findDetails(FailureDetailSchema);
+  if (error.code === Code.Unimplemented && detail?.code === "not_found") {
+    return new CliError(
+      `The service at ${baseUrl} does not have this command: it is of another version than this command line ` +
+        `(${VERSION}), or the address has a wrong path. Use the command line of its version, or correct the address.`,
+    );
   }
   if (error.details.length > 0 || error.code === Code.Canceled) return error;
   // Node reports EPIPE where the connection ends while the request is still sent.

@@ -29,6 +29,8 @@ test("explains what to do without a service, a token or an address", async (t) =
     [{ ...token, CHORUS_RPC_URL: "http://nohost.invalid" }, /no service at http:\/\/nohost\.invalid/],
     [{ ...token, CHORUS_RPC_URL: "127.0.0.1:8081" }, /must be like http:\/\/127\.0\.0\.1:8081/],
     [{ ...token, CHORUS_RPC_URL: service.url }, /is not the internal listener/],
+    // As a service of an earlier version answers a call that it does not know.
+    [{ ...token, CHORUS_RPC_URL: `${service.rpcUrl}/v2` }, /does not have this command: it is of another version/],
     [{ ...token, CHORUS_RPC_URL: otherUrl }, /is not the internal listener/],
     [{ ...token, CHORUS_RPC_URL: service.rpcUrl.replace("http:", "https:") }, /is not the internal listener/],
     [{ ...cliEnv, OPERATOR_TOKEN: "wrong" }, /does not accept the secret from OPERATOR_TOKEN/],
