@@ -75,6 +75,7 @@ program
 addAsk(program);
 addOutcome(program);
 addCompletion(program);
+program.hook("preAction", (_, command) => refuseOthers(command));
 
 // A reader such as `head` closes the pipe early. That is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
@@ -86,6 +87,17 @@ try {
   else {
     process.stderr.write(`chorus: ${safe(message(error))}\n`);
     process.exitCode = 1;
+  }
+}
+
+/** Refuses options that a command above has taken, such as `--by-user` of `usage`, and the command itself lacks. */
+function refuseOthers(command: Command): void {
+  const own = new Set(command.options.map(({ long }) => long));
+  for (let above = command.parent; above && above !== program; above = above.parent) {
+    for (const option of above.options) {
+      if (above.getOptionValueSource(option.attributeName()) !== "cli" || own.has(option.long)) continue;
+      command.error(`error: unknown option '${option.long}'`, { code: "commander.unknownOption" });
+    }
   }
 }
 

@@ -152,6 +152,10 @@ describe("the command line covers all operator and owner actions", () => {
     assert.match(await ok("usage --by-key --interval hour --from 1d", owner), /^total +0 +0 +0 +0 +0 +0$/m);
     const usage = await json("usage --from 2026-01-01 --to 2026-01-02", owner);
     assert.deepEqual([usage.workspace, usage.from, usage.totals.requests], [acme, "2026-01-01T00:00:00.000Z", 0]);
+    // Options of `usage` that have no effect on its commands: an export by user that has a row for each key is wrong.
+    for (const args of ["export --by-user", "export --interval month", "--by-tag team export", "top --by-user"])
+      await wrong(["usage", ...args.split(" ")], /^error: unknown option '--(by-user|interval|by-tag)'$/m, owner);
+    assert.match(await ok("usage --from 1d export --to 2100-01-01", owner), /^day,workspace,key_id/);
     await wrong(["workspaces", "show", "default"], /There is no workspace "default"/, owner);
     await wrong(["credits", "grant", acme, "1", "--reference", "r"], /Only an operator/, owner);
     await wrong(["keys", "update", id, "--expires", "soon"], /--expires must be a time/, owner);
