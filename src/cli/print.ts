@@ -1,6 +1,6 @@
-import { type DescMessage, type JsonObject, type JsonValue, type MessageShape, toJson } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { memberName, words } from "../contract/json-names.ts";
+import { encode } from "../transport/rest/encode.ts";
 
 /**
  * Control characters, which a terminal may execute, and characters that change the direction of text. Allows newline
@@ -13,25 +13,9 @@ export function safe(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A message as JSON with the names and enum words of the public contract. */
+/** A message as JSON of the public contract: its names, words, numbers, and `structured` as an object. */
 export function messageJson<D extends DescMessage>(desc: D, message: MessageShape<D>): JsonObject {
-  return publicJson(desc, toJson(desc, message, { enumAsInteger: true, alwaysEmitImplicit: true }) as JsonObject);
-}
-
-/** Renames the members of protobuf's JSON and replaces the numbers of enum values by their words. */
-function publicJson(desc: DescMessage, object: JsonObject): JsonObject {
-  const members = desc.fields.flatMap((field): [string, JsonValue][] => {
-    const { message, enum: enumeration } = field;
-    const value = object[field.jsonName];
-    if (value === undefined) return [];
-    const convert = (one: JsonValue): JsonValue => {
-      if (enumeration) return words(enumeration).get(Number(one)) ?? "";
-      // Timestamps and other well-known types are no objects in JSON.
-      return message && typeof one === "object" && one !== null ? publicJson(message, one as JsonObject) : one;
-    };
-    return [[memberName(field), field.fieldKind === "list" ? (value as JsonValue[]).map(convert) : convert(value)]];
-  });
-  return Object.fromEntries(members);
+  return JSON.parse(encode(desc, message));
 }
 
 export function printJson(value: JsonObject): void {

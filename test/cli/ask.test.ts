@@ -127,6 +127,11 @@ describe("chorus ask", () => {
     const env = { ...cliEnv, CHORUS_API_KEY: service.apiKey };
     const { code, stdout, stderr } = await runCli(["ask", "Room 4.", "--schema", file], env);
     assert.deepEqual([code, stdout], [0, '{"room":4}\n'], stderr);
+    vendor.reply({ text: '{"room": 4}' });
+    const document = await runCli(["ask", "Room 4.", "--schema", file, "--json"], env);
+    // As POST /v1/generate returns it.
+    const { structured, structured_error } = JSON.parse(document.stdout);
+    assert.deepEqual([structured, structured_error], [{ room: 4 }, null]);
   });
 
   test("names the schema's file and the place of the fault in it", async ({ service, shared: { cliEnv }, t }) => {

@@ -34,7 +34,7 @@ test("sets, lists and clears caps", async ({ chorus }) => {
   const { cap } = JSON.parse(json) as { cap: Record<string, unknown> };
   const { id, created_at, until, ...rest } = cap;
   assert.deepEqual(rest, {
-    ...{ subject: "tag:team=a", figure: "concurrent_requests", period: "", amount: "3", action: "refuse" },
+    ...{ subject: "tag:team=a", figure: "concurrent_requests", period: null, amount: "3", action: "refuse" },
   });
   assert.ok(Math.abs(Date.parse(String(until)) - Date.now() - 12 * 3_600_000) < 60_000);
   assert.ok(Date.parse(String(created_at)) <= Date.now() + 1_000);

@@ -30,10 +30,10 @@ test("shows models and replicas", async ({ service }) => {
   const { replicas: list } = JSON.parse((await runCli(["replicas", "--json"], env)).stdout);
   assert.equal(list[0].pid, service.process.pid);
   assert.deepEqual(list[0].grants, {
-    workspaces: "0",
+    workspaces: 0,
     reserved_credits: "0",
     held_credits: "0",
-    concurrent_requests: "0",
+    concurrent_requests: 0,
   });
 });
 

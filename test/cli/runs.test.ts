@@ -11,12 +11,14 @@ test("lists requests and shows how one was answered", async ({ service }) => {
   const env = { DATA_DIR: service.dataDir };
   const cli = async (...args: string[]) => (await runCli(args, env)).stdout;
   const response = await service.post("/v1/generate", { prompt: "What is 17 * 23 + 4?" });
-  const { id, request_id } = JSON.parse(await response.text());
+  const { id, request_id, usage } = JSON.parse(await response.text());
   const list = await cli("runs", "list", "default");
   assert.match(list, /^AT \(UTC\) +REQUEST +LEVEL +END +IN +OUT +CREDITS +TIME$/m);
   assert.match(list, new RegExp(`^[-0-9]+ [:0-9]+  ${id} +low +ok +\\d+ +\\d+ +[.\\d]+ +\\d+ ms$`, "m"));
   const { generations } = JSON.parse(await cli("runs", "list", "default", "--json"));
   assert.deepEqual([generations[0].id, generations[0].level], [id, "low"]);
+  // A number, as in the answer: a program compares it with others.
+  assert.equal(generations[0].input_tokens, usage.input_tokens);
 
   const shown = await cli("runs", "show", id, "default");
   assert.match(shown, new RegExp(`^${id}: ok at level low in \\d+ ms$`, "m"));
