@@ -1,6 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
-import { type KeyUsage, UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
+import { KeyService } from "../../gen/chorus/admin/v1/keys_pb.js";
+import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import {
   MetricsGroupBy,
   MetricsIntervalSchema,
@@ -10,7 +11,7 @@ import {
 import { numberOf, words } from "../contract/json-names.ts";
 import { bar, sparkline } from "./chart.ts";
 import { operatorClient } from "./clients.ts";
-import { OWN_WORKSPACE, wantsJson } from "./command.ts";
+import { OWN_WORKSPACE, readPages, wantsJson } from "./command.ts";
 import { number, periodJson, printJson, printTable, timeText } from "./print.ts";
 import { CliError } from "./target.ts";
 import { periodOf } from "./time.ts";
@@ -19,8 +20,7 @@ import { addUsageTop } from "./usage-top.ts";
 
 const FIGURES = ["REQUESTS", "FAILED", "INPUT", "OUTPUT", "CACHED", "CREDITS"];
 
-/** Most keys with names and totals. */
-const MAX_KEYS = 100;
+type Figures = ReturnType<typeof figures>;
 
 interface Options {
   from?: string;
@@ -65,18 +65,17 @@ async function showUsage(workspace = "", options: Options, command: Command): Pr
   });
   if (!usage?.totals) return;
   const { startTime, endTime, totals, series } = usage;
-  const period = { ...(startTime ? { startTime } : {}), ...(endTime ? { endTime } : {}) };
-  const keys = options.byKey
-    ? (await client.listTopKeys({ workspace, ...period, pageSize: MAX_KEYS })).keys
-    : undefined;
-  const names = new Map(keys?.map((key) => [key.keyId, key.keyName]));
+  const names = options.byKey ? await namesOfKeys(workspace, command) : new Map<string, string>();
+  const keys = options.byKey ? sumsOfKeys(series) : undefined;
   if (wantsJson(command)) {
     printJson({
       workspace: name,
       ...periodJson(usage),
       interval: options.interval,
       totals: figures(totals),
-      ...(keys ? { keys: keys.map((key) => ({ key_id: key.keyId, name: key.keyName, ...figures(key.totals) })) } : {}),
+      ...(keys
+        ? { keys: keys.map(({ keyId, sums }) => ({ key_id: keyId, name: names.get(keyId) ?? "", ...sums })) }
+        : {}),
       series: series.map((point) => ({
         ...(point.start ? { start: timestampDate(point.start).toISOString() } : {}),
         ...(point.keyId === undefined ? {} : { key_id: point.keyId }),
@@ -93,7 +92,7 @@ async function showUsage(workspace = "", options: Options, command: Command): Pr
     groupName(options),
     (point) => names.get(point.keyId ?? "") || (point.keyId ?? point.user ?? point.tag ?? "-"),
   );
-  if (keys) printKeys(keys);
+  if (keys) printKeys(keys, names);
   const line = sparkline(creditsByStart(series), { from: startTime, to: endTime }, options.interval);
   if (line) console.log(`\ncredits by ${options.interval}: ${line}`);
 }
@@ -131,17 +130,42 @@ function printSeries(
   );
 }
 
-/** Prints the totals of each key, the largest first. */
-function printKeys(keys: readonly KeyUsage[]): void {
-  const most = Math.max(...keys.map(({ totals }) => totals?.credits ?? 0), 0);
+/** The names of the keys of a workspace by identifier. */
+async function namesOfKeys(workspace: string, command: Command): Promise<Map<string, string>> {
+  const client = await operatorClient(KeyService, command);
+  const { entries } = await readPages("keys", (page) => client.listKeys({ workspace, ...page }));
+  return new Map(entries.map(({ id, name }) => [id, name]));
+}
+
+/** The sums of each key over a series that is split by key, so that they add up to its totals; the largest first. */
+function sumsOfKeys(series: readonly MetricsPoint[]): { keyId: string; sums: Figures }[] {
+  const points = Map.groupBy(series, ({ keyId = "" }) => keyId);
+  const rows = [...points].map(([keyId, of]) => ({ keyId, sums: of.map(figures).reduce(sumOf) }));
+  return rows.sort((one, other) => other.sums.credits - one.sums.credits);
+}
+
+function sumOf(one: Figures, other: Figures): Figures {
+  return {
+    requests: one.requests + other.requests,
+    failed_requests: one.failed_requests + other.failed_requests,
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+    cached_tokens: one.cached_tokens + other.cached_tokens,
+    // Credit is counted in millionths.
+    credits: Number((one.credits + other.credits).toFixed(6)),
+  };
+}
+
+function printKeys(keys: ReturnType<typeof sumsOfKeys>, names: ReadonlyMap<string, string>): void {
+  const most = Math.max(...keys.map(({ sums }) => sums.credits), 0);
   console.log("\nBy key:");
   printTable(
     ["KEY", "NAME", ...FIGURES, ""],
-    keys.map(({ keyId, keyName, totals }) => [
+    keys.map(({ keyId, sums }) => [
       keyId,
-      keyName || "-",
-      ...numbers(totals),
-      bar(totals?.credits ?? 0, most),
+      names.get(keyId) || "-",
+      ...Object.values(sums).map((figure) => number(figure)),
+      bar(sums.credits, most),
     ]),
   );
 }
@@ -156,17 +180,17 @@ function creditsByStart(series: readonly MetricsPoint[]): Map<number, number> {
   return sums;
 }
 
-function figures(of: MetricsPoint | MetricsTotals | undefined): Record<string, number> {
+function figures(of: MetricsPoint | MetricsTotals) {
   return {
-    requests: Number(of?.requests ?? 0),
-    failed_requests: Number(of?.failedRequests ?? 0),
-    input_tokens: Number(of?.inputTokens ?? 0),
-    output_tokens: Number(of?.outputTokens ?? 0),
-    cached_tokens: Number(of?.cachedTokens ?? 0),
-    credits: of?.credits ?? 0,
+    requests: Number(of.requests),
+    failed_requests: Number(of.failedRequests),
+    input_tokens: Number(of.inputTokens),
+    output_tokens: Number(of.outputTokens),
+    cached_tokens: Number(of.cachedTokens),
+    credits: of.credits,
   };
 }
 
-function numbers(of: MetricsPoint | MetricsTotals | undefined) {
+function numbers(of: MetricsPoint | MetricsTotals) {
   return Object.values(figures(of)).map((figure) => number(figure));
 }

@@ -180,6 +180,28 @@ describe("the command line covers all operator and owner actions", () => {
     assert.match(await ok(`workspaces show ${acme}`), /^granted +99,999\.\d+$/m);
   });
 
+  test("sums up the use of every key, however many there are", async ({ database: { pool }, acme, cli: { json } }) => {
+    const { id } = await json(`workspaces show ${acme}`);
+    await pool.query(
+      `insert into usage select $1, 'day', ('2026-03-0' || day)::timestamptz, 'key_' || i, 1, 0, 10, 20, 5, 100000 * i
+       from generate_series(1, 120) i, generate_series(1, 2) day`,
+      [id],
+    );
+    const { keys, totals } = await json(`usage ${acme} --by-key --from 2026-03-01 --to 2026-03-03`);
+    assert.deepEqual([keys.length, totals.requests, totals.input_tokens], [120, 240, 2_400]);
+    const first = {
+      requests: 2,
+      failed_requests: 0,
+      input_tokens: 20,
+      output_tokens: 40,
+      cached_tokens: 10,
+      credits: 24,
+    };
+    assert.deepEqual(keys[0], { key_id: "key_120", name: "", ...first });
+    const requests = keys.reduce((sum: number, { requests }: { requests: number }) => sum + requests, 0);
+    assert.equal(requests, totals.requests);
+  });
+
   test("creates a link that signs the owner in", async ({ service, acme, cli: { ok, json, wrong } }) => {
     // Without DATA_DIR, the command line does not know the public address.
     assert.match(await ok(`owners link ${acme}`), /^\/console#sign-in=li_\w{33}\n\nPut the public address/);
