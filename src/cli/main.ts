@@ -77,8 +77,12 @@ addOutcome(program);
 addCompletion(program);
 program.hook("preAction", (_, command) => refuseOthers(command));
 
-// A reader such as `head` closes the pipe early. That is no error.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  // A reader such as `head` closes the pipe early. That is no error.
+  if (error.code === "EPIPE") process.exit(0);
+  process.stderr.write(`chorus: The output cannot be written completely: ${safe(error.message)}.\n`);
+  process.exit(1);
+});
 
 try {
   await program.parseAsync();

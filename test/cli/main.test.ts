@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, open, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { test } from "vitest";
 import { runCli, spawnCli } from "../helpers/cli.ts";
+import { CHILD_ENV } from "../helpers/environment.ts";
 import { startService } from "../helpers/service.ts";
 
 test("explains what to do without a service, a token or an address", async (t) => {
@@ -72,6 +76,23 @@ test("says that the connection ended, and not that another server listens", asyn
     const { code, stderr } = await runCli(["ask", "hello"], { CHORUS_RPC_URL: url, CHORUS_API_KEY: "ck_a" });
     assert.equal(code, 1);
     assert.match(stderr, /^chorus: The connection to \S+ ended before the answer was complete\. See whether/);
+  }
+});
+
+test.skipIf(!existsSync("/dev/full"))("says that its output cannot be written", async () => {
+  const full = await open("/dev/full", "w");
+  try {
+    const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
+    const child = spawn(process.execPath, [main, "--json", "profile", "list"], {
+      env: CHILD_ENV,
+      stdio: ["ignore", full.fd, "pipe"],
+    });
+    assert.ok(child.stderr);
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^chorus: The output cannot be written completely: ENOSPC: /);
+  } finally {
+    await full.close();
   }
 });
 
