@@ -1,10 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
 import {
   CreateKeyResponseSchema,
   type Key,
   KeySchema,
   KeyService,
+  type KeyTags,
   RevokeKeyResponseSchema,
   ScopeSchema,
   TakeOverKeyResponseSchema,
@@ -94,16 +96,17 @@ function addUpdate(keys: Command): void {
       repeated,
     )
     .option("--forbid-tags", "refuse requests that name other tags")
-    .addOption(new Option("--clear-tags", "neither set nor forbid tags").conflicts(["tag", "forbidTags"]))
+    .addOption(new Option("--allow-tags", "let requests name other tags").conflicts("forbidTags"))
+    .addOption(new Option("--clear-tags", "neither set nor forbid tags").conflicts(["tag", "forbidTags", "allowTags"]))
     .option("--forbid-text", "never keep the text of its requests from now on")
     .option("--allow-text", "keep the text of its requests where the workspace keeps texts")
     .action(async (id: string, options: UpdateOptions, command: Command) => {
-      const { name, expires, clearTags, forbidText, allowText } = options;
+      const { name, expires, forbidText, allowText } = options;
       if (forbidText && allowText) throw new CliError("--forbid-text and --allow-text exclude each other. Use one.");
       const client = await operatorClient(KeyService, command);
       const response = await client.updateKey({
         id,
-        ...(clearTags ? { tags: {} } : tagsOf(options)),
+        ...(await changedTags(client, id, options)),
         ...(name === undefined ? {} : { name }),
         ...(expires === undefined ? {} : { expiry: expiryOf(expires) }),
         ...(forbidText || allowText ? { forbidsText: forbidText === true } : {}),
@@ -144,14 +147,32 @@ interface UpdateOptions extends TagOptions {
 interface TagOptions {
   tag?: string[];
   forbidTags?: boolean;
+  allowTags?: boolean;
   clearTags?: boolean;
 }
 
-function tagsOf({
-  tag,
-  forbidTags = false,
-}: TagOptions): Pick<MessageInitShape<typeof UpdateKeyRequestSchema>, "tags"> {
+type ChangedTags = Pick<MessageInitShape<typeof UpdateKeyRequestSchema>, "tags">;
+
+function tagsOf({ tag, forbidTags = false }: TagOptions): ChangedTags {
   return tag || forbidTags ? { tags: { fixed: parseTags(tag), forbidsOthers: forbidTags } } : {};
+}
+
+/** The tags of a key with the changes that options name: its tags, or whether it forbids others, or both. */
+async function changedTags(client: Client<typeof KeyService>, id: string, options: TagOptions): Promise<ChangedTags> {
+  const { tag, forbidTags, allowTags, clearTags } = options;
+  if (clearTags) return { tags: {} };
+  const forbids = forbidTags || allowTags ? forbidTags === true : undefined;
+  if (tag === undefined && forbids === undefined) return {};
+  const given = tag && parseTags(tag);
+  // The service replaces both together.
+  const present = given === undefined || forbids === undefined ? await presentTags(client, id) : undefined;
+  const { fixed = {}, forbidsOthers = false } = present ?? {};
+  return { tags: { fixed: given ?? fixed, forbidsOthers: forbids ?? forbidsOthers } };
+}
+
+async function presentTags(client: Client<typeof KeyService>, id: string): Promise<KeyTags | undefined> {
+  const { entries } = await readPages("keys", (page) => client.listKeys(page));
+  return entries.find((key) => key.id === id)?.tags;
 }
 
 function printKey({ key }: { key?: Key | undefined }): void {

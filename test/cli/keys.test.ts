@@ -81,6 +81,21 @@ test("lists all keys when they exceed one page", async ({ database: { pool }, wo
   assert.equal(keys.length, 1500);
 });
 
+test("changes only those properties of the tags that it names", async ({ workspace, chorus }) => {
+  const create = ["keys", "create", "--workspace", workspace, "--tag", "team=a", "--tag", "env=prod", "--json"];
+  const { key } = JSON.parse(ok(await chorus(...create)));
+  const update = async (...options: string[]) =>
+    JSON.parse(ok(await chorus("keys", "update", key.id, ...options, "--json"))).key.tags;
+  const both = { team: "a", env: "prod" };
+  assert.deepEqual(await update("--forbid-tags"), { fixed: both, forbids_others: true });
+  assert.deepEqual(await update("--name", "renamed"), { fixed: both, forbids_others: true });
+  assert.deepEqual(await update("--tag", "team=b"), { fixed: { team: "b" }, forbids_others: true });
+  assert.deepEqual(await update("--allow-tags"), { fixed: { team: "b" }, forbids_others: false });
+  assert.deepEqual(await update("--tag", "x=1", "--forbid-tags"), { fixed: { x: "1" }, forbids_others: true });
+  assert.deepEqual(await update("--tag", "x=2", "--allow-tags"), { fixed: { x: "2" }, forbids_others: false });
+  assert.equal(await update("--clear-tags"), undefined);
+});
+
 test("prints an error to standard error and exits with code 1", async ({ workspace, chorus }) => {
   const created = JSON.parse(ok(await chorus("keys", "create", "--workspace", workspace, "--json")));
   const cases: [args: string[], message: RegExp][] = [
