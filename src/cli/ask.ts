@@ -92,14 +92,14 @@ async function ask(request: AskRequest, command: Command, apiKey: Secret): Promi
     // JSON against a schema cannot be streamed: it is valid only when it is complete.
     if (traced.responseFormat) {
       const response = await client.generate(traced);
-      process.stdout.write(safe(response.answer));
+      process.stdout.write(shown(response.answer));
       done = response;
     } else {
       for await (const { event } of client.streamGenerate(traced)) {
         if (event.case === "delta") {
           activity = "writing";
           characters += event.value.text.length;
-          process.stdout.write(safe(event.value.text));
+          process.stdout.write(shown(event.value.text));
         } else if (event.case === "trace" && characters === 0 && event.value.step)
           activity = wordOf(StepKindSchema, event.value.step.kind) || "thinking";
         else if (event.case === "done") done = event.value;
@@ -112,6 +112,11 @@ async function ask(request: AskRequest, command: Command, apiKey: Secret): Promi
   process.stdout.write("\n");
   for (const { message } of done?.notices ?? []) console.error(safe(message));
   if (process.stderr.isTTY) console.error(summary(done, seconds()));
+}
+
+/** Text of an answer: safe for a terminal, unchanged for a file or another program. */
+function shown(text: string): string {
+  return process.stdout.isTTY ? safe(text) : text;
 }
 
 /** Adds the file and the place in it to the failure of a schema. @throws the error */

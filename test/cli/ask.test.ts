@@ -5,6 +5,7 @@ import { stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe } from "vitest";
+import { safe } from "../../src/cli/print.ts";
 import { makeFolder } from "../helpers/books.ts";
 import { runCli } from "../helpers/cli.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
@@ -26,9 +27,9 @@ describe("chorus ask", () => {
   }) => {
     const folder = await makeFolder(t);
     const env = { ...cliEnv, XDG_CONFIG_HOME: folder };
-    vendor.reply({ text: ["One, ", "\u001b[31mtwo."] });
+    vendor.reply({ text: ["One, ", "two."] });
     const { code, stdout, stderr } = await runCli(["ask", "count", "to", "two"], env);
-    assert.deepEqual([code, stdout, stderr], [0, "One, \\u001b[31mtwo.\n", ""]);
+    assert.deepEqual([code, stdout, stderr], [0, "One, two.\n", ""]);
     assert.match(vendor.calls.at(-1)?.body ?? "", /count to two/);
     assert.equal((await stat(join(folder, "chorus/ask-keys.json"))).mode & 0o777, 0o600);
     const keys = () =>
@@ -72,6 +73,22 @@ describe("chorus ask", () => {
     child.kill("SIGINT");
     await once(child, "exit");
     assert.equal(await call?.ended, "aborted");
+  });
+
+  test("writes an answer as it is, and without its control characters to a terminal", async ({
+    service,
+    vendor,
+    shared,
+  }) => {
+    const answer = "one\r\n\u05e9\u05dc\u05d5\u05dd\u200f!\u001b[31m";
+    const env = { ...shared.cliEnv, CHORUS_API_KEY: service.apiKey };
+    vendor.reply({ text: answer });
+    assert.equal((await runCli(["ask", "hello"], env)).stdout, `${answer}\n`);
+    vendor.reply({ text: answer });
+    const terminal = `data:text/javascript,${encodeURIComponent("process.stdout.isTTY = true")}`;
+    const args = ["--import", terminal, resolve(import.meta.dirname, "../../src/cli/main.ts"), "ask", "hello"];
+    const child = spawn(process.execPath, args, { env: { ...CHILD_ENV, ...env } });
+    assert.equal(await text(child.stdout), `${safe(answer)}\n`);
   });
 
   test("gives the last row of the terminal back when a signal ends it", async ({ service, vendor, shared }) => {
