@@ -110,7 +110,7 @@ function testText(model: string, of: TestModelResponse): string {
 }
 
 /** What the vendor says, and what to do. */
-function saidText({ message = "", action = "" }: Partial<ModelFailure> = {}): string {
+export function saidText({ message = "", action = "" }: { message?: string; action?: string } = {}): string {
   return (message && ` The vendor says: ${message}.`) + (action && ` ${action}`);
 }
 

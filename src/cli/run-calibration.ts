@@ -7,8 +7,9 @@ import { generateQuestions, type Question } from "../calibration/questions.ts";
 import { ConfigError, envToConfig } from "../config/config.ts";
 import { readWithFiles } from "../config/file-variables.ts";
 import { readSources } from "../config/models.ts";
-import { createCatalogue } from "../models/catalogue.ts";
+import { type Catalogue, createCatalogue } from "../models/catalogue.ts";
 import type { ModelEntry } from "../models/port/entry.ts";
+import { saidText } from "./models.ts";
 import { printJson, printTable, safe } from "./print.ts";
 import { CliError } from "./target.ts";
 
@@ -80,8 +81,10 @@ async function calibrate(options: CalibrationOptions, json: boolean): Promise<vo
       }),
     );
     const failed = unanswered.flat();
-    if (failed.length > 0)
-      throw new CliError(`Questions without an answer: ${failed.join(", ")}. The same command asks only these again.`);
+    if (failed.length > 0) {
+      const again = `Questions without an answer: ${failed.join(", ")}. The same command asks only these again.`;
+      throw new CliError([again, ...reasons(catalogue)].join(" "));
+    }
   } finally {
     await catalogue.close();
   }
@@ -98,6 +101,15 @@ async function calibrate(options: CalibrationOptions, json: boolean): Promise<vo
   );
   say(`Wrote ${path}.`);
   if (named !== path) say(`To use it, add "accuracies": ${JSON.stringify(path)} to the catalogue.`);
+}
+
+/** Why the last call of each model failed, and what to do. */
+function reasons(catalogue: Catalogue): string[] {
+  return catalogue.load().flatMap(({ model, failure }) => {
+    if (!failure) return [];
+    const what = [failure.status, failure.code].filter(Boolean).join(" ") || "no answer";
+    return [`${model}: ${what}.${saidText(failure)}`];
+  });
 }
 
 function questionsOf({ questions, each }: CalibrationOptions): Question[] {

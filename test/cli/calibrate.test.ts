@@ -87,6 +87,16 @@ test("continues after an interruption with the open questions only", async () =>
   assert.equal(existsSync(join(folder, "accuracies.json.progress")), false);
 });
 
+test("says why a model does not answer", async () => {
+  vendor.always({ status: 401, error: { message: "Incorrect API key provided", code: "invalid_api_key" } });
+  const { code, stderr } = await calibrate(["--yes"]);
+  assert.equal(code, 1);
+  const why =
+    "401 invalid_api_key. The vendor says: Incorrect API key provided. Set a valid OPENAI_API_KEY, then start";
+  assert.match(stderr, /^chorus: Questions without an answer: good \(12\), poor \(12\)\. The same command asks only/m);
+  assert.ok(stderr.includes(` good: ${why} again. poor: ${why} again.\n`), stderr);
+});
+
 test("says how to go on when it is interrupted, also where a terminal's Ctrl-C arrives twice", async () => {
   vendor.always({ end: "silent" });
   // A second signal from outside could arrive when the process ends and no longer handles signals.
