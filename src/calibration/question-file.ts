@@ -27,7 +27,8 @@ function read(path: string): string {
 function question(line: string, where: string, at: number): Question {
   let item: Record<string, unknown>;
   try {
-    item = Object(JSON.parse(line));
+    // Some editors begin a file with a byte order mark, which counts as white space here.
+    item = Object(JSON.parse(line.trim()));
   } catch {
     throw new Error(`${where} is not JSON. Expected ${FORM}.`);
   }

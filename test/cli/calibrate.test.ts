@@ -117,7 +117,8 @@ test("says how to go on when it is interrupted, also where a terminal's Ctrl-C a
 test("asks the operator's questions, and names a wrong line", async () => {
   vendor.always({ text: "The answer is 7." });
   const path = join(folder, "own.jsonl");
-  writeFileSync(path, '{"ability":"prose","prompt":"Seven?","answer":"7"}\n');
+  // As an editor on Windows writes it.
+  writeFileSync(path, '\ufeff{"ability":"prose","prompt":"Seven?","answer":"7"}\r\n');
   assert.equal((await calibrate(["--yes", "--questions", path])).code, 0);
   assert.equal(written().models.good.prose.right, 1);
   writeFileSync(path, '{"ability":"poetry","prompt":"Seven?","answer":"7"}\n');
