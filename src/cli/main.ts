@@ -2,6 +2,7 @@
 import addCompletion from "@bomb.sh/tab/commander";
 import { ConnectError } from "@connectrpc/connect";
 import { Command, CommanderError } from "commander";
+import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { VERSION } from "../contract/version.ts";
 import { addAlerts } from "./alerts.ts";
 import { addAsk } from "./ask.ts";
@@ -18,7 +19,7 @@ import { addModels } from "./models.ts";
 import { addOperators } from "./operators.ts";
 import { addOutcome } from "./outcome.ts";
 import { addOwners } from "./owners.ts";
-import { safe } from "./print.ts";
+import { durationText, safe } from "./print.ts";
 import { addProfiles } from "./profile.ts";
 import { addReplicas } from "./replicas.ts";
 import { addRuns } from "./runs.ts";
@@ -105,8 +106,14 @@ function refuseOthers(command: Command): void {
   }
 }
 
+/** How long the service asks to wait; an empty text if it does not. */
+function waitOf(error: ConnectError): string {
+  const { retryAfterMs } = error.findDetails(FailureDetailSchema)[0] ?? {};
+  return retryAfterMs === undefined ? "" : ` The wait is ${durationText(Number(retryAfterMs))}.`;
+}
+
 function message(error: unknown): string {
-  if (error instanceof ConnectError) return error.rawMessage;
+  if (error instanceof ConnectError) return error.rawMessage + waitOf(error);
   if (error instanceof CliError) return error.message;
   // Errors of the file system name the operation and the path.
   if (error instanceof Error && "syscall" in error) return error.message;

@@ -74,6 +74,14 @@ export function agoText(time: Timestamp): string {
   return seconds < 48 * 3_600 ? `${Math.round(seconds / 3_600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
 }
 
+/** A duration, rounded up, such as "45 s", "12 min", "30 h" or "12 days". */
+export function durationText(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds <= 120) return `${seconds} s`;
+  if (seconds <= 120 * 60) return `${Math.ceil(seconds / 60)} min`;
+  return seconds <= 48 * 3_600 ? `${Math.ceil(seconds / 3_600)} h` : `${Math.ceil(seconds / 86_400)} days`;
+}
+
 interface Period {
   readonly startTime?: Timestamp | undefined;
   readonly endTime?: Timestamp | undefined;

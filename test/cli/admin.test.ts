@@ -180,6 +180,17 @@ describe("the command line covers all operator and owner actions", () => {
     assert.match(await ok(`workspaces show ${acme}`), /^granted +99,999\.\d+$/m);
   });
 
+  test("says how long to wait when a limit is reached", async ({ service, acme, cli: { ok, json } }) => {
+    await ok(`credits grant ${acme} 1000 --reference start`);
+    await ok(`limits set ${acme} --requests-per-day 1`);
+    const { secret } = await json(`keys create --workspace ${acme}`);
+    const ask = () => run(service, ["ask", "hello"], { CHORUS_API_KEY: secret });
+    assert.equal((await ask()).code, 0);
+    const { code, stderr } = await ask();
+    assert.equal(code, 1);
+    assert.match(stderr, /limit requests_per_day is reached\. Wait, then .* The wait is \d+ (s|min|h)\.\n$/);
+  });
+
   test("sums up the use of every key, however many there are", async ({ database: { pool }, acme, cli: { json } }) => {
     const { id } = await json(`workspaces show ${acme}`);
     await pool.query(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { test, vi } from "vitest";
-import { grouped, printTable, safe } from "../../src/cli/print.ts";
+import { durationText, grouped, printTable, safe } from "../../src/cli/print.ts";
 import { codePoint } from "../helpers/code-point.ts";
 
 test("escapes terminal control characters and keeps all other text", () => {
@@ -37,6 +37,11 @@ test("groups digits and stays exact", () => {
       assert.equal(grouped(value).replaceAll(",", ""), `${value}`);
     }),
   );
+});
+
+test("rounds durations up", () => {
+  const durations = [1, 120_000, 120_001, 7_200_000, 7_200_001, 172_800_001].map(durationText);
+  assert.deepEqual(durations, ["1 s", "120 s", "3 min", "120 min", "3 h", "3 days"]);
 });
 
 test("prints tables of any number of rows", () => {
