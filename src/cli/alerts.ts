@@ -81,9 +81,10 @@ export function addAlerts(program: Command): void {
       const limit = limitOf(options.limit);
       const client = await operatorClient(AlertService, command);
       const read = (page: object) => client.listAlertDeliveries({ workspace, ...page });
-      const { entries: deliveries } = await readPages("deliveries", read, limit);
+      const { entries: deliveries, hasMore } = await readPages("deliveries", read, limit);
       if (wantsJson(command)) {
-        return printJson({ deliveries: deliveries.map((one) => messageJson(AlertDeliverySchema, one)) });
+        const list = deliveries.map((one) => messageJson(AlertDeliverySchema, one));
+        return printJson({ deliveries: list, has_more: hasMore });
       }
       const states = words(AlertDeliveryStateSchema);
       const rows = deliveries.map((one) => [

@@ -36,7 +36,7 @@ export function addAudit(program: Command): void {
           ...messageJson(AuditEntrySchema, entry),
           details: JSON.parse(entry.details),
         }));
-        return printJson({ entries: all });
+        return printJson({ entries: all, has_more: hasMore });
       }
       // An owner sees the changes of one workspace.
       const isOfMany = workspace === "" && new Set(entries.map(({ workspaceId }) => workspaceId)).size > 1;

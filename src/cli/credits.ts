@@ -82,7 +82,10 @@ function addLedger(credits: Command): void {
       const read = (page: object) => client.listLedger({ ...of, ...page });
       const { entries, hasMore } = await readPages("entries", read, limit);
       if (wantsJson(command)) {
-        return printJson({ entries: entries.map((entry) => messageJson(LedgerEntrySchema, entry)) });
+        return printJson({
+          entries: entries.map((entry) => messageJson(LedgerEntrySchema, entry)),
+          has_more: hasMore,
+        });
       }
       const rows = entries.map(({ at, kind, reference, granted, purchased, held }) => [
         ...[timeText(at), wordOf(LedgerEntryKindSchema, kind), reference],
@@ -100,7 +103,10 @@ async function listHours(workspace: string, limit: number, command: Command): Pr
     (page) => client.listLedgerHours({ workspace, ...page }),
     limit,
   );
-  if (wantsJson(command)) return printJson({ hours: entries.map((hour) => messageJson(LedgerHourSchema, hour)) });
+  if (wantsJson(command)) {
+    const hours = entries.map((hour) => messageJson(LedgerHourSchema, hour));
+    return printJson({ hours, has_more: hasMore });
+  }
   const rows = entries.map(({ startTime, settlements, granted, purchased }) => [
     timeText(startTime),
     ...[number(settlements), number(granted), number(purchased)],

@@ -41,7 +41,10 @@ export function addRuns(program: Command): void {
       }
       const read = (page: object) => client.listGenerations({ workspace, ...page });
       const { entries, hasMore } = await readPages("generations", read, limit);
-      if (wantsJson(command)) return printJson({ generations: entries.map((of) => messageJson(GenerationSchema, of)) });
+      if (wantsJson(command)) {
+        const generations = entries.map((of) => messageJson(GenerationSchema, of));
+        return printJson({ generations, has_more: hasMore });
+      }
       const header = ["AT (UTC)", "REQUEST", "LEVEL", "END", "IN", "OUT", "CREDITS", "TIME"];
       printTable(header, entries.map(requestRow));
       if (hasMore) console.log(`\nThere are older requests; --limit ${limit * 10} shows more.`);

@@ -46,7 +46,7 @@ async function showTop(workspace = "", _: unknown, command: Command): Promise<vo
   const most = limitOf(options.limit);
   const client = await operatorClient(UsageService, command);
   let first: Awaited<ReturnType<typeof client.listTopSubjects>> | undefined;
-  const { entries } = await readPages(
+  const { entries, hasMore } = await readPages(
     "subjects",
     async (page) => {
       const read = await client.listTopSubjects({ ...request, ...page });
@@ -61,6 +61,7 @@ async function showTop(workspace = "", _: unknown, command: Command): Promise<vo
       ...periodJson(first ?? {}),
       subjects: entries.map((row) => messageJson(SubjectUsageSchema, row)),
       ...(total ? { total: messageJson(SubjectUsageSchema, total) } : {}),
+      has_more: hasMore,
     });
   }
   const head = by.startsWith("tag:") ? by.slice(4) : by;

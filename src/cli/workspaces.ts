@@ -68,8 +68,8 @@ async function listWorkspaces(options: { search?: string; order: string; limit?:
   const most = options.limit === undefined ? undefined : limitOf(options.limit);
   const client = await operatorClient(OperationsService, command);
   const read = (page: object) => client.listWorkspaceStates({ ...page, ...selected });
-  const { entries } = await readPages("workspaces", read, most);
-  if (wantsJson(command)) return printJson({ workspaces: entries.map(stateJson) });
+  const { entries, hasMore } = await readPages("workspaces", read, most);
+  if (wantsJson(command)) return printJson({ workspaces: entries.map(stateJson), has_more: hasMore });
   const header = ["NAME", "ID", "KIND", "TIER", "GRANTED", "PURCHASED", "HELD", "REQUESTS", "CREDITS", "STATE"];
   printTable(header, entries.map(stateRow));
 }

@@ -75,7 +75,11 @@ describe("the command line covers all operator and owner actions", () => {
     const ledger = await ok(`credits ledger ${acme} --limit 2`);
     assert.match(ledger, /^\S+ \S+ +adjustment +back +-2\.345678 +0 +0$/m);
     assert.match(ledger, /There are older movements/);
-    const { entries } = await json(`credits ledger ${acme} --charges-only`);
+    // A program has no other sign that entries are left out.
+    const few = await json(`credits ledger ${acme} --limit 2`);
+    assert.deepEqual([few.entries.length, few.has_more], [2, true]);
+    const { entries, has_more } = await json(`credits ledger ${acme} --charges-only`);
+    assert.equal(has_more, false);
     assert.deepEqual(
       entries.map(({ kind }: { kind: string }) => kind),
       ["adjustment", "purchase", "grant"],
@@ -91,7 +95,7 @@ describe("the command line covers all operator and owner actions", () => {
     const kinds = new Set((bookings.entries as { kind: string }[]).map(({ kind }) => kind));
     assert.deepEqual([...kinds].sort(), ["adjustment", "grant"]);
     assert.match(await ok(`credits ledger ${acme} --by-hour`), /^HOUR \(UTC\) +SETTLEMENTS +GRANTED +PURCHASED$/m);
-    assert.deepEqual(await json(`credits ledger ${acme} --by-hour`), { hours: [] });
+    assert.deepEqual(await json(`credits ledger ${acme} --by-hour`), { hours: [], has_more: false });
     await wrong(["credits", "ledger", acme, "--by-hour", "--kind", "grant"], /'--by-hour' cannot be used with/);
     await wrong(["credits", "ledger", acme, "--kind", "fee"], /--kind must be one of/);
     await wrong(["credits", "ledger", acme, "--limit", "0"], /--limit must be/);

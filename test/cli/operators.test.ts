@@ -73,7 +73,8 @@ test("lists the changes of a workspace for operators and its owner", async ({ se
     );
     assert.match(listed, /^\S+ \S+ +operator +tok_\w+ +key\.create +.*"app"/m);
   }
-  const { entries } = JSON.parse(await cli(["audit", "default", "--limit", "1", "--json"]));
+  const { entries, has_more } = JSON.parse(await cli(["audit", "default", "--limit", "1", "--json"]));
+  assert.equal(has_more, true);
   assert.deepEqual([entries.length, entries[0].action, entries[0].details.amount], [1, "spend_limit.set", "5"]);
   const actions = async (...args: string[]) =>
     JSON.parse(await cli(["audit", "default", "--json", ...args])).entries.map((one: { action: string }) => one.action);
