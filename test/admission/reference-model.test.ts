@@ -273,10 +273,8 @@ function createModel(clock: { now: number }) {
       all > granted && over(window(unit).spent + all - granted, spendLimits[unit]);
     if (SPEND_UNITS.some((unit) => over(Math.max(0, hold - granted), spendLimits[unit])))
       return { kind: "spend_limit_reached", limit: undefined, retry: undefined };
-    for (const unit of ["month", "week", "day"] as const) {
-      if (exceeds(hold, unit))
-        return { kind: "spend_limit_reached", limit: undefined, retry: window(unit).end - clock.now };
-    }
+    const ends = SPEND_UNITS.filter((unit) => exceeds(hold, unit)).map((unit) => window(unit).end);
+    if (ends.length > 0) return { kind: "spend_limit_reached", limit: undefined, retry: Math.max(...ends) - clock.now };
     if (hold > granted + purchased) return { kind: "insufficient_credit", limit: undefined, retry: undefined };
     if (held() + hold > granted + purchased) return short("held_credit");
     for (const unit of SPEND_UNITS) {

@@ -202,6 +202,18 @@ test("counts only purchased credit in spend limits, uses granted credit first, s
   await checkBooks(pool);
 });
 
+test("waits for the later end where the limits of a week and a month are reached", async (t) => {
+  // The week ends four days after the month.
+  const start = "2026-12-30T00:00:00Z";
+  const { clock, run } = await setUp(t, { purchased: 5 * COST, spendLimits: { week: COST, month: COST } }, start);
+  await run();
+  await assert.rejects(run(), { kind: "spend_limit_reached", retryAfterMs: 5 * 86_400_000 });
+  clock.now += 5 * 86_400_000;
+  await run();
+  // The month ends after the week.
+  await assert.rejects(run(), { kind: "spend_limit_reached", retryAfterMs: 28 * 86_400_000 });
+});
+
 test("counts holds in a spend limit, and says in a refusal whether a wait for them helps", async (t) => {
   const { pool, replica } = await setUp(t, { granted: COST, purchased: 10 * COST, spendLimits: { week: 2 * COST } });
   const leases = [await replica.take(ask("ws_1")), await replica.take(ask("ws_1")), await replica.take(ask("ws_1"))];

@@ -1,6 +1,7 @@
 -- Checks the hold of one more request against the spend limits and the balance of a workspace. a and p: its account and
 -- its counters, with the requests that run. held_micro: what these hold. Returns null when the request is allowed, else
--- a refusal. A spend limit that no wait changes comes first, and has no retry_ms.
+-- a refusal. A spend limit that no wait changes comes first, and has no retry_ms. Else the longest wait counts: a week
+-- can end after its month.
 -- Granted credit is used first, so only the part of a hold above it counts as spending. A hold without such a part is
 -- allowed also where more was spent than a limit that was lowered. Refusals that waiting for other requests cannot
 -- change come first: the request alone exceeds a spend limit or the balance. A request that is only too
@@ -11,7 +12,7 @@ declare
   units constant text[] := array['minute', 'day', 'week', 'month'];
   u int;
   max_spent bigint;
-  refusal jsonb;
+  wait numeric;
   balance constant bigint := a.granted_micro + a.purchased_micro;
   excess constant bigint := greatest(0, hold_micro - a.granted_micro);
   exposure constant bigint := greatest(0, held_micro + hold_micro - a.granted_micro);
@@ -22,12 +23,11 @@ begin
       if excess > max_spent then
         return '{"refusal": "spend_limit_reached", "never": true}';
       end if;
-      refusal := coalesce(refusal, jsonb_build_object('refusal', 'spend_limit_reached',
-        'retry_ms', ms_left_in_period(units[u], p.at, p.clock)));
+      wait := greatest(wait, ms_left_in_period(units[u], p.at, p.clock));
     end if;
   end loop;
-  if refusal is not null then
-    return refusal;
+  if wait is not null then
+    return jsonb_build_object('refusal', 'spend_limit_reached', 'retry_ms', wait);
   end if;
   if balance < hold_micro then
     return '{"refusal": "insufficient_credit"}';
