@@ -98,7 +98,10 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
         ],
       );
       // What has changed is compared as if for the first time.
-      await query("delete from alert_states where workspace_id = $1 and kind = any ($2)", [id, changed(before, rule)]);
+      await query("delete from alert_states where workspace_id = $1 and split_part(kind, ':', 1) = any ($2)", [
+        id,
+        changed(before, rule),
+      ]);
       if (!isDeepStrictEqual(capsOf(before), capsOf(rule))) await compareCaps(query, id);
       if (!row) throw new Error("no rule was written");
       // Nobody has seen the secret of a rule that sent e-mail.

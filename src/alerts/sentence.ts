@@ -6,6 +6,7 @@ interface AlertEvent {
     readonly workspace?: string;
     readonly value?: number;
     readonly threshold?: number;
+    readonly period?: string;
     readonly subject?: string;
     readonly limit?: string;
     readonly used?: number;
@@ -26,13 +27,18 @@ export function sentenceOf(event: string): string {
   const of = `Chorus, workspace ${workspace}: ${state}`;
   if (alert === "credit_left") return `${of}${value} credits are left; the alert is at ${threshold}.`;
   const [share, bound] = [percent(value), `the alert is at ${percent(threshold)}.`];
-  if (alert === "spend_share") return `${of}${share} of a spend limit is used; ${bound}`;
+  if (alert === "spend_share") return `${of}${share} of ${spendLimit(data.period)} is used; ${bound}`;
   if (alert === "failure_share") return `${of}${share} of the requests of the last ten minutes failed; ${bound}`;
   if (alert === "cap_share") {
     const { subject = "", limit = "", used = 0, amount = 0 } = data;
     return `${of}${subject} has used ${share} of ${limit} (${used} of ${amount}); ${bound}`;
   }
   return `${of}${alert ?? type}`;
+}
+
+/** @param period undefined in events of earlier versions */
+function spendLimit(period: string | undefined): string {
+  return period === undefined ? "a spend limit" : `the spend limit of the ${period}`;
 }
 
 function percent(share: number): string {

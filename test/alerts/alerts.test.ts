@@ -118,6 +118,32 @@ test("raises alerts on the share of a spend limit and of failed requests; operat
   assert.notEqual(own.received[0]?.headers["webhook-signature"], all.received[0]?.headers["webhook-signature"]);
 });
 
+test("raises an alert for each spend limit, also while that of another one is raised", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { key, alerts, options } = await makeOwner(service, "team");
+  await alerts.setAlerts({ alerts: { webhookUrl: receiver.url, spendShare: 0.8 } }, options);
+  await service.post("/v1/generate", BODY, { "x-api-key": key });
+  const spend = async (limits: object, spent: number) => {
+    const ofTeam = "workspace_id = (select id from workspaces where name = 'team')";
+    await pool.query(`update accounts set spend_limits = $1 where ${ofTeam}`, [limits]);
+    await pool.query(`update periods set spent_micro = array_fill($1::bigint, array[4]) where ${ofTeam}`, [spent]);
+  };
+  const received = () => receiver.received.map(({ event }) => [event.type, event.data.period, event.data.value]);
+  await spend({ day: 1_000, month: 2_000 }, 800);
+  await until(() => receiver.received.length === 1);
+  await spend({ day: 1_000, month: 1_000 }, 900);
+  await until(() => receiver.received.length === 2);
+  await spend({ month: 1_000 }, 900);
+  await until(() => receiver.received.length === 3);
+  assert.deepEqual(received(), [
+    ["alert.raised", "day", 0.8],
+    ["alert.raised", "month", 0.9],
+    ["alert.cleared", "day", 0],
+  ]);
+});
+
 test("raises an alert again when its threshold or the address changes, and not when others do", async ({ t }) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
   const [receiver, other] = [await startReceiver(t), await startReceiver(t)];

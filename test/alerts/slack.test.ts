@@ -22,6 +22,10 @@ test("says each alert in a sentence", () => {
     "Chorus, workspace team: 80.5 % of a spend limit is used; the alert is at 80 %.",
   );
   assert.equal(
+    textOf("alert.raised", { ...spend, period: "month" }),
+    "Chorus, workspace team: 80.5 % of the spend limit of the month is used; the alert is at 80 %.",
+  );
+  assert.equal(
     textOf("alert.raised", failures),
     "Chorus, workspace team: 25 % of the requests of the last ten minutes failed; the alert is at 20 %.",
   );

@@ -215,4 +215,8 @@ base("writes an event as a figure and its threshold", () => {
     text("alert.raised", { alert: "spend_share", value: 0.8, threshold: 0.07 }),
     "Raised 80\u00a0% of a spend limit used, threshold 7\u00a0%",
   );
+  assert.equal(
+    text("alert.raised", { alert: "spend_share", period: "week", value: 0.8, threshold: 0.07 }),
+    "Raised 80\u00a0% of the spend limit of the week used, threshold 7\u00a0%",
+  );
 });

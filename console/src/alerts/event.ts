@@ -42,17 +42,19 @@ interface Data {
   readonly alert?: string;
   readonly value?: number;
   readonly threshold?: number;
+  /** Of an alert on a spend limit; undefined in events of earlier versions. */
+  readonly period?: string;
   /** Of an alert on a cap. */
   readonly subject?: string;
   readonly limit?: string;
 }
 
-function textOf({ alert, value, threshold, subject, limit }: Data): string {
+function textOf({ alert, value, threshold, period, subject, limit }: Data): string {
   if (alert === undefined || value === undefined || threshold === undefined) return "";
   if (alert === "credit_left") return `${amount(value)} credits left, threshold ${amount(threshold)}`;
   const figure =
     alert === "spend_share"
-      ? "of a spend limit used"
+      ? `of ${period === undefined ? "a spend limit" : `the spend limit of the ${period}`} used`
       : alert === "cap_share"
         ? `of ${limit} used by ${subject}`
         : "of requests failed";

@@ -2,7 +2,8 @@
 -- that is newly crossed, or not crossed any more. Does nothing if that was done less than `pause` ago; so of several
 -- replicas one does it. Returns the number of events.
 --
--- An alert that was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
+-- Each spend limit is an alert of its own, because that of a month can be reached while that of a day is. An alert that
+-- was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
 -- does not raise one each time. Requests count as failing from 20 in the last ten minutes. The rule of the operators
 -- looks at workspaces with requests in the last quarter of an hour, and at those whose alert is raised: the figures of
 -- others do not change. A time after the present one is from before the clock was set back, and holds up nothing.
@@ -26,17 +27,18 @@ begin
       or exists (select from alert_states s
                  where s.workspace_id = '' and s.subject_id = a.workspace_id and s.cleared_at is null)
   ), figures as (
-    select rule, subject, 'credit_left' as kind, balance / 1e6::float8 as value,
+    select rule, subject, 'credit_left' as kind, null as period, balance / 1e6::float8 as value,
       credit_below_micro / 1e6::float8 as bound, balance < credit_below_micro as crossed
     from subjects where credit_below_micro is not null
     union all
-    select rule, subject, 'spend_share', coalesce(u.share, 0), spend_share, coalesce(u.share >= spend_share, false)
-    from subjects left join lateral (
-      select max(c.spent_micro / nullif((spend_limits ->> c.unit)::float8, 0)) as share
-      from current_periods(subject, clock_timestamp()) c where spend_limits ? c.unit) u on true
+    select rule, subject, 'spend_share', u.period, coalesce(u.share, 0), spend_share,
+      coalesce(u.share >= spend_share, false)
+    from subjects cross join lateral (
+      select c.unit as period, c.spent_micro / nullif((spend_limits ->> c.unit)::float8, 0) as share
+      from current_periods(subject, clock_timestamp()) c where c.unit <> 'minute') u
     where spend_share is not null
     union all
-    select rule, subject, 'failure_share', coalesce(u.share, 0), failure_share,
+    select rule, subject, 'failure_share', null, coalesce(u.share, 0), failure_share,
       coalesce(u.total >= 20 and u.share >= failure_share, false)
     from subjects left join lateral (
       select sum(requests + failed_requests) as total,
@@ -45,24 +47,25 @@ begin
       where workspace_id = subject and unit = 'minute' and start > clock_timestamp() - interval '10 minutes') u on true
     where failure_share is not null
   ), changes as (
-    select f.* from figures f
-    left join alert_states s on (s.workspace_id, s.subject_id, s.kind) = (f.rule, f.subject, f.kind)
+    select f.*, k.state from figures f
+    cross join lateral (select concat_ws(':', f.kind, f.period) as state) k
+    left join alert_states s on (s.workspace_id, s.subject_id, s.kind) = (f.rule, f.subject, k.state)
     where case when f.crossed then s.kind is null
             or s.cleared_at not between clock_timestamp() - interval '10 minutes' and clock_timestamp()
           else s.kind is not null and s.cleared_at is null end
   ), states as (
     insert into alert_states as s (workspace_id, subject_id, kind, raised_at)
-    select rule, subject, kind, clock_timestamp() from changes
+    select rule, subject, state, clock_timestamp() from changes
     on conflict (workspace_id, subject_id, kind) do update
       set raised_at = case when s.cleared_at is null then s.raised_at else excluded.raised_at end,
           cleared_at = case when s.cleared_at is null then clock_timestamp() end
   )
   insert into alert_deliveries (workspace_id, id, event)
-  select rule, 'evt_' || replace(gen_random_uuid()::text, '-', ''), jsonb_build_object(
+  select rule, 'evt_' || replace(gen_random_uuid()::text, '-', ''), jsonb_strip_nulls(jsonb_build_object(
     'type', case when crossed then 'alert.raised' else 'alert.cleared' end,
     'timestamp', to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'data', jsonb_build_object('alert', c.kind, 'workspace_id', subject, 'workspace', w.name,
-      'value', trim_scale(round(value::numeric, 6)), 'threshold', trim_scale(round(bound::numeric, 6))))::text
+    'data', jsonb_build_object('alert', c.kind, 'period', c.period, 'workspace_id', subject,
+      'workspace', w.name, 'value', trim_scale(round(value::numeric, 6)), 'threshold', trim_scale(round(bound::numeric, 6)))))::text
   from changes c left join workspaces w on w.id = c.subject;
   get diagnostics raised = row_count;
   -- A transaction that began before the last comparison can have ended after it.
