@@ -100,7 +100,7 @@ export interface Admission {
    */
   open(request: LeaseRequest): Opened | Promise<Opened>;
   /** Refuses what `open` would refuse however small the request is; see `createStanding`. @throws Failure */
-  precheck(workspaceId: string): Promise<void> | undefined;
+  precheck(workspaceId: string, rates: Rates): Promise<void> | undefined;
   /** The rate limits of a workspace as this replica knows them, without a statement; undefined: none is known. */
   limits(workspaceId: string): readonly RateLimit[] | undefined;
   /**
@@ -117,8 +117,8 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telem
   const limits = (workspaceId: string) => grants.limits(workspaceId) ?? standing.limits(workspaceId);
   return { open, precheck, limits, report };
 
-  function precheck(workspaceId: string): Promise<void> | undefined {
-    return standing.check(workspaceId)?.catch((error) => refused(workspaceId, error));
+  function precheck(workspaceId: string, rates: Rates): Promise<void> | undefined {
+    return standing.check(workspaceId, maxPriceOf(rates, 1, 1) === 0n)?.catch((error) => refused(workspaceId, error));
   }
 
   async function report(workspaceId: string): Promise<void> {

@@ -25,22 +25,24 @@ export function createStanding(pool: Pool, clock?: Clock) {
     remember(good, workspaceId, isAdmitted ? performance.now() : undefined);
   }
 
-  async function ask(workspaceId: string): Promise<void> {
+  async function ask(workspaceId: string, isFree: boolean): Promise<void> {
     const found = await orOverloaded(lookUp(workspaceId));
-    note(workspaceId, !found);
-    remember(refused, workspaceId, found ? { ...found, since: performance.now() } : undefined);
-    if (found) throw refusalFailure(found.refusal);
+    const refusal = isFree ? found?.free_refusal : found?.refusal;
+    note(workspaceId, !refusal);
+    remember(refused, workspaceId, found && refusal ? { ...found, since: performance.now() } : undefined);
+    if (refusal) throw refusalFailure(refusal);
   }
 
   return {
     /**
      * Refuses a request that admission would refuse however small it is, before its body is read. It reserves nothing.
      * For a workspace whose requests are admitted it returns at once; otherwise it asks the database.
+     * @param isFree whether the smallest request costs nothing
      * @throws Failure naming the limit, or `insufficient_credit`; `overloaded` when the database is unavailable
      */
-    check(workspaceId: string): Promise<void> | undefined {
+    check(workspaceId: string, isFree = false): Promise<void> | undefined {
       const since = good.get(workspaceId) ?? Number.NEGATIVE_INFINITY;
-      return performance.now() - since < GOOD_MS ? undefined : ask(workspaceId);
+      return performance.now() - since < GOOD_MS ? undefined : ask(workspaceId, isFree);
     },
     note,
     /** The rate limits of a workspace that `check` has refused in this minute; undefined: none is known. */
@@ -65,6 +67,8 @@ function remember<Fact>(known: Map<string, Fact>, workspaceId: string, fact: Fac
 /** Why a workspace cannot make requests, and its limits. */
 interface Found {
   readonly refusal: Refusal;
+  /** Why it cannot make requests that are free; null: it can. */
+  readonly free_refusal: Refusal | null;
   readonly left: LimitsLeft | null;
   /** Start of the minute, in ms since 1970, and what is left of it, in ms. */
   readonly minute: number;
@@ -76,10 +80,11 @@ interface Refused extends Found {
 }
 
 async function readRefusals(pool: Pool, ids: string[], clock: Clock | undefined): Promise<(Found | null)[]> {
-  // The smallest request has one token of input and costs one micro-credit.
+  // The smallest request has one token of input, and costs one micro-credit or nothing.
   const rows = await pool.query<Found & { id: string; refusal: Refusal | null }>(
     `select a.workspace_id as id,
        coalesce(check_rate_limits(a, p, u.running, 1), check_credit(a, p, u.held, 1)) as refusal,
+       coalesce(check_rate_limits(a, p, u.running, 1), check_credit(a, p, u.held, 0)) as free_refusal,
        limits_left(a, p) as left, ms_left_in_period('minute', p.at, p.clock)::float8 as ms_left,
        extract(epoch from date_trunc('minute', p.at, 'UTC'))::float8 * 1000 as minute
      from accounts a, periods_at(a.workspace_id, coalesce($2, clock_timestamp())) p, in_use(a.workspace_id) u

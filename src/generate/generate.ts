@@ -86,9 +86,10 @@ export function createGeneration(current: () => GenerationParts): Generation {
     enter({ workspaceId }, isCharged) {
       const turn = turns.enter(workspaceId);
       if (!isCharged) return turn;
-      const { inFlight, admission } = current();
+      const { inFlight, admission, rates } = current();
       if (inFlight.draining) throw new Failure("overloaded");
-      return turn ? turn.then(() => admission.precheck(workspaceId)) : admission.precheck(workspaceId);
+      const precheck = () => admission.precheck(workspaceId, rates);
+      return turn ? turn.then(precheck) : precheck();
     },
     generate: (request, context, take) => generate(current(), request, context, true, take),
     generateWhole(request, context) {

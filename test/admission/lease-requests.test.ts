@@ -8,7 +8,7 @@ import { createAdmission, type Lease, type LeaseRequest, type Settlement } from 
 import { Failure } from "../../src/contract/failure.ts";
 import type { Pool } from "../../src/store/pool.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { answered, ask } from "../helpers/books.ts";
+import { answered, ask, RATES } from "../helpers/books.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
 
 /** Admission over grants and a database that the test plays, at a time that it sets. */
@@ -209,7 +209,7 @@ test("returns the response that was kept for the idempotency key", async (t) => 
   assert.equal(Buffer.from(opened.replay).toString(), "the answer");
   const [{ key, body } = {}] = state.asks;
   assert.deepEqual({ key, body }, idempotency);
-  assert.equal(admission.precheck("ws_1"), undefined);
+  assert.equal(admission.precheck("ws_1", RATES), undefined);
 });
 
 test("counts the leases that are taken, ended and refused, with the limit or why", async (t) => {
@@ -230,12 +230,12 @@ test("counts the leases that are taken, ended and refused, with the limit or why
 
   // The workspace was refused, so the database is asked before the body of its next request is read.
   counted.length = 0;
-  await admission.precheck("ws_1");
+  await admission.precheck("ws_1", RATES);
   assert.deepEqual(counted, []);
   state.error = refusals[1];
   await assert.rejects(open(), refusals[1]);
   state.limits.database = true;
-  await assert.rejects(async () => admission.precheck("ws_1"), { kind: "rate_limited" });
+  await assert.rejects(async () => admission.precheck("ws_1", RATES), { kind: "rate_limited" });
   assert.deepEqual(counted, ["requests_per_day", "requests_per_day"]);
 });
 
@@ -268,10 +268,10 @@ for (const [error, asksAgain] of [
   test(`${what} after ${error.kind} ${error.limit}`, async (t) => {
     const { state, admission, open } = scripted(t);
     await open();
-    assert.equal(admission.precheck("ws_1"), undefined);
+    assert.equal(admission.precheck("ws_1", RATES), undefined);
     state.error = error;
     await assert.rejects(open(), error);
-    const checked = admission.precheck("ws_1");
+    const checked = admission.precheck("ws_1", RATES);
     assert.equal(checked !== undefined, asksAgain);
     await checked;
   });
@@ -282,7 +282,7 @@ test("refuses a request whose key was revoked since it was looked up", async (t)
   await assert.rejects(open({ authenticatedAt: state.now - 500 }), { kind: "unauthenticated" });
   assert.deepEqual(state.asks, []);
   // Nobody knows whether the workspace can make requests.
-  assert.notEqual(admission.precheck("ws_1"), undefined);
+  assert.notEqual(admission.precheck("ws_1", RATES), undefined);
   state.hasKey = true;
   await open({ authenticatedAt: state.now - 500, requestId: "req_1" });
   assert.deepEqual(
@@ -295,7 +295,7 @@ test("states the limits of its grants, or else those with which the database has
   const { state, admission } = scripted(t);
   assert.equal(admission.limits("ws_1"), undefined);
   state.limits.database = true;
-  await assert.rejects(async () => admission.precheck("ws_1"), { kind: "rate_limited" });
+  await assert.rejects(async () => admission.precheck("ws_1", RATES), { kind: "rate_limited" });
   assert.equal(admission.limits("ws_1")?.[0]?.name, "requests_per_day");
   state.limits.grants = ["of grants"];
   assert.deepEqual(admission.limits("ws_1"), ["of grants"]);

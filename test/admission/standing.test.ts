@@ -7,6 +7,7 @@ import type { Pool } from "../../src/store/pool.ts";
 import { makeAccount } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import type { Lifetime } from "../helpers/lifetime.ts";
+import { startService } from "../helpers/service.ts";
 
 /** What refuses the smallest request of a workspace. */
 async function refusal(check: Promise<void> | undefined): Promise<string> {
@@ -32,6 +33,27 @@ test("refuses a workspace whose limits or credit allow no request at all", async
     assert.equal(await refusal(createStanding(pool).check(id)), expected, id);
   }
   assert.equal(await refusal(createStanding(pool).check("unknown")), "none");
+});
+
+test("answers a workspace without credit where requests are free", async (t) => {
+  const { pool, url: databaseUrl } = await testDatabase(t);
+  const rates = { input: 0, cached: 0, output: 0 };
+  const service = await startService(t, { databaseUrl, env: { CHORUS_RATES: JSON.stringify(rates) } });
+  await pool.query("update accounts set granted_micro = 0");
+  const response = await service.post("/v1/generate", { prompt: "What is 6 * 7?" });
+  assert.equal(response.status, 200, await response.text());
+});
+
+test("refuses no workspace for its credit where the smallest request is free", async (t) => {
+  const { pool } = await testDatabase(t);
+  for (const [id, account, expected] of [
+    ["poor", {}, "none"],
+    ["spent", { purchased: 1, spendLimits: { day: 0 } }, "none"],
+    ["barred", { limits: { requests_per_minute: 0 } }, "rate_limited requests_per_minute"],
+  ] as const) {
+    await makeAccount(pool, id, account);
+    assert.equal(await refusal(createStanding(pool).check(id, true)), expected, id);
+  }
 });
 
 test("asks the database only about workspaces that were not admitted last", async (t) => {
