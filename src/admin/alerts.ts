@@ -97,11 +97,7 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
           ...[rule.cap_share, rule.cap_limits, newSecret || isMail || isMailTarget(before?.url ?? ""), rule.format],
         ],
       );
-      // What has changed is compared as if for the first time.
-      await query("delete from alert_states where workspace_id = $1 and split_part(kind, ':', 1) = any ($2)", [
-        id,
-        changed(before, rule),
-      ]);
+      await compareAgain(query, id, changed(before, rule), before?.url === rule.url);
       if (!isDeepStrictEqual(capsOf(before), capsOf(rule))) await compareCaps(query, id);
       if (!row) throw new Error("no rule was written");
       // Nobody has seen the secret of a rule that sent e-mail.
@@ -119,6 +115,16 @@ function changed(before: RuleRow | undefined, rule: RuleRow): string[] {
     const isSame = before?.url === rule.url && before[column as keyof RuleRow] === rule[column as keyof RuleRow];
     return isSame ? [] : [kind];
   });
+}
+
+/**
+ * Lets the alerts of some kinds be compared as if for the first time.
+ * @param isKnown whether the receiver knows which of them are raised. Then those that are not crossed are cleared
+ */
+async function compareAgain(query: Query, id: string, kinds: readonly string[], isKnown: boolean): Promise<void> {
+  const where = "workspace_id = $1 and split_part(kind, ':', 1) = any ($2)";
+  await query(`delete from alert_states where ${where} and not ($3 and cleared_at is null)`, [id, kinds, isKnown]);
+  await query(`update alert_states set raised_at = '-infinity' where ${where}`, [id, kinds]);
 }
 
 /** What alerts on caps depend on. */

@@ -164,6 +164,16 @@ test("raises an alert again when its threshold or the address changes, and not w
   assert.deepEqual(bounds, [1_000_000, 2_000_000], "none for other thresholds");
   await set({ webhookUrl: other.url });
   await until(() => other.received.length === 1);
+  await set({ webhookUrl: other.url, creditBelow: "0.5" });
+  await until(() => other.received.length === 2);
+  await set({ webhookUrl: other.url, creditBelow: "0.4" });
+  await set({ webhookUrl: other.url, creditBelow: "1000000" });
+  await until(() => other.received.length === 3);
+  await set({ webhookUrl: receiver.url, creditBelow: "0.5" });
+  await set({ webhookUrl: receiver.url, creditBelow: "1000000" });
+  await until(() => receiver.received.length === 3);
+  assert.deepEqual(kinds(other), ["alert.raised credit_left", "alert.cleared credit_left", "alert.raised credit_left"]);
+  assert.equal(kinds(receiver).at(-1), "alert.raised credit_left", "nothing is cleared that it did not know of");
 });
 
 test("raises alerts after the clock of the database was set back", async ({ t }) => {
