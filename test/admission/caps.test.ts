@@ -338,6 +338,19 @@ test("check_books reports what exceeds a cap, and a charge that a subject does n
   assert.deepEqual(await found(), ["spent by subject = usage: user:u"]);
 });
 
+test("a budget lowers the effort only when it is used up", async ({ service, database: { pool } }) => {
+  const { caps } = adminOf(pool);
+  const cap = { subject: "user:frugal", figure: CapFigure.CREDITS, period: CapPeriod.DAY, action: CapAction.LOW };
+  const body = { effort: "high", user: "frugal", max_tokens: undefined };
+  const lowers = async () => (await ask(service, body)).notices?.some(({ code }) => code === "effort_lowered");
+  // Less than the highest possible cost of a request, which is 12.8 credits and its input.
+  await caps.setCap({ workspace: "default", cap: { ...cap, amount: "5" } });
+  for (let i = 0; i < 3; i++) assert.equal(await lowers(), false);
+  await caps.setCap({ workspace: "default", cap: { ...cap, amount: "0.001" } });
+  await until(lowers);
+  await clearAll(pool);
+});
+
 test("check_books expects what a raise has allowed in the period in which it ends", async ({ t }) => {
   const { pool } = await testDatabase(t);
   const day = (n: number, hours: number) => new Date(Date.UTC(2026, 10, n, hours));

@@ -48,6 +48,7 @@ export class CapRules {
       for (const cap of capsOf(account, subject, this.#defects)) {
         const used = usedOf(use, cap);
         const needs = needOf(cap, ask);
+        if (cap.action === "low" && cap.figure === "credits" && used < cap.amount) continue;
         const own = used + heldOf(cap, holds) + needs;
         const { size, hasIdle } = reservedOf(account, subject, cap);
         if (own + (this.#defects.ignoresSubjects ? 0 : size) <= cap.amount) continue;

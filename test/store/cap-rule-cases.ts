@@ -188,6 +188,15 @@ const CHECK_CASES: Cases = {
     assert.equal(await check(query, ["user:u"], 10, 1), null);
   },
 
+  async "lowers the effort once the credits of a budget are charged, not while they are held"(query) {
+    await cap(query, "user:u", "credits", "day", 5, { action: "low" });
+    await holdOf(query, "q", "user:u", 0, 13);
+    await useOf(query, "user:u", { spent: [4, 4, 4, 4, 4] });
+    assert.equal(await check(query, ["user:u"], 13, 1), null);
+    await useOf(query, "user:u", { spent: [5, 5, 5, 5, 5] });
+    assert.deepEqual(await check(query, ["user:u"], 13, 1), { low: true });
+  },
+
   async "waits for headroom of replicas only if nothing else is in the way"(query) {
     await cap(query, "user:u", "credits", "day", 100);
     await cap(query, "user:u", "input_tokens", "day", 100);

@@ -147,15 +147,15 @@ export const LOCK_CASES: Cases = {
 
   async "calls headroom of each subject back once that would let a request pass, also without a low effort"(query) {
     for (const subject of ["user:u", "user:low", "user:empty"]) {
-      const action = subject === "user:low" ? "low" : "refuse";
-      for (const period of ["day", "week"]) await cap(query, subject, "credits", period, 100, { action });
-      await share(query, subject, 7, { credit: 60, isIdle: subject !== "user:empty" });
+      const [figure, action] = subject === "user:low" ? ["input_tokens", "low"] : ["credits", "refuse"];
+      for (const period of ["day", "week"]) await cap(query, subject, figure, period, 100, { action });
+      await share(query, subject, 7, { credit: 60, input: 60, isIdle: subject !== "user:empty" });
     }
     for (const subject of ["user:u", "user:empty"]) await holdOf(query, "q", subject, 0, 30);
     const messages = await watchMessages(query);
     const called: string[][] = [];
-    for (const hold of [10, 11, 70, 71, 101]) {
-      await check(query, ["user:u", "user:low", "user:empty"], hold, 1);
+    for (const size of [10, 11, 70, 71, 101]) {
+      await check(query, ["user:u", "user:low", "user:empty"], size, size);
       called.push((await messages()).map((message) => message.replace("chorus_cap_call_back w ", "")));
     }
     assert.deepEqual(called, [[], ["user:u"], ["user:low", "user:u"], ["user:low"], []]);

@@ -22,6 +22,9 @@ begin
   foreach subject in array subjects loop
     for c in select * from cap_use(p.workspace_id, subject, p.at) loop
       needs := case c.figure when 'credits' then hold when 'input_tokens' then input else 1 end;
+      -- Where nothing is refused, credits count once they are charged: the highest possible cost of a request can
+      -- exceed a budget of which nothing is used.
+      continue when c.action = 'low' and c.figure = 'credits' and c.used < c.amount;
       continue when c.used + c.held + c.reserved + needs <= c.amount;
       is_idle := c.has_idle and c.used + c.held + needs <= c.amount;
       if is_idle then
