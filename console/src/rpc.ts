@@ -1,4 +1,4 @@
-import { createClient } from "@connectrpc/connect";
+import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
@@ -9,10 +9,19 @@ import { MemberService } from "../../gen/chorus/admin/v1/members_pb.js";
 import { UsageService } from "../../gen/chorus/admin/v1/usage_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
-import { owners } from "./session/session.ts";
+import { currentWorkspace, owners } from "./session/session.ts";
 import { watchSession } from "./session/watch-session.ts";
 
-const transport = createConnectTransport({ baseUrl: "/console/rpc", interceptors: [watchSession(owners)] });
+/** Says which workspace the page shows: the session may have another one, which a window beside it has chosen. */
+const nameWorkspace: Interceptor = (next) => (request) => {
+  if (currentWorkspace()) request.header.set("x-chorus-workspace", currentWorkspace());
+  return next(request);
+};
+
+const transport = createConnectTransport({
+  baseUrl: "/console/rpc",
+  interceptors: [nameWorkspace, watchSession(owners)],
+});
 
 /** The services for owners. `workspace` stays empty in every request, which means the workspace of the session. */
 export const activity = createClient(ActivityService, transport);

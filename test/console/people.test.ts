@@ -194,6 +194,24 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     await page.getByText("two Lee · developer").waitFor();
   });
 
+  test("changes nothing in a workspace that another window has chosen", async ({ person, console, rpc }) => {
+    await rpc.workspaces.createWorkspace({ name: "beside" });
+    const { path } = await rpc.members.inviteMember({ workspace: "beside", role: MemberRole.OWNER });
+    const page = await person("wide", { groups: ["leads"] }, path);
+    await visit(page, "Keys");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Name").fill("of beside");
+    const other = await page.context().newPage();
+    await other.goto(`${console.service.url}/console`);
+    await other.getByLabel("Workspace").selectOption("default");
+    await heading(other, "Overview");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await page.getByText("Another tab or window of this browser has changed the workspace.").first().waitFor();
+    await visit(other, "Keys");
+    await other.getByRole("cell", { name: "bootstrap" }).waitFor();
+    assert.equal(await other.getByText("of beside").count(), 0);
+  });
+
   test("asks for a sign-in after the session has ended", async ({ person, console, provider }) => {
     const page = await person("late", { groups: ["guests"] });
     // A page that does not reload by itself. It has loaded when its first movement is there.

@@ -12,11 +12,14 @@ import { OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
 
 type Settings = Config["console"];
 
+/** Header in which a page says which workspace it shows, by its identifier. */
+const SHOWN = "x-chorus-workspace";
+
 /**
  * Creates the function that authenticates calls of the pages of owners and members, by the session's cookie alone. A
  * request also needs an `Origin` of this address, and Connect's version header, which pages of other sites cannot send.
  * Requests from the playground count for the workspace, under a key of the console. A member needs a role that the
- * method names.
+ * method names. A page that shows another workspace than the session has is refused.
  */
 export function authenticateOwner(
   { sessions, people }: Pick<Services, "sessions" | "people">,
@@ -25,8 +28,13 @@ export function authenticateOwner(
   return async (call, requirement) => {
     requireOwnPage(call, proxies);
     const secret = sessionSecret(call.header("cookie"), OWNER_COOKIE);
-    if (people && isPersonSecret(secret)) return memberOf(await people.authenticate(secret), requirement);
+    if (people && isPersonSecret(secret)) {
+      const session = await people.authenticate(secret);
+      requireShown(call, session.shown?.caller.workspaceId);
+      return memberOf(session, requirement);
+    }
     const { caller, actor } = await sessions.authenticate(secret);
+    requireShown(call, caller.workspaceId);
     // The console's key has every scope.
     if ("scope" in requirement) return { caller };
     if (requirement.role === "owner") return { actor };
@@ -71,6 +79,18 @@ function memberOf({ actor, shown }: PersonSession, requirement: Requirement): Id
   if (roles.includes(shown.role)) return "scope" in requirement ? { caller: shown.caller } : { actor };
   const needed = roles.length === 0 ? "Only an operator may do this" : `This needs the role ${roles.join(" or ")}`;
   throw new Failure("missing_scope", { message: `${needed}; your role in the workspace is ${shown.role}.` });
+}
+
+/**
+ * All tabs and windows of a browser share the session, so one of them may have changed its workspace. The calls of the
+ * others are meant for the workspace that they still show.
+ * @throws Failure missing_scope
+ */
+function requireShown(call: Call, workspaceId: string | undefined): void {
+  const shown = call.header(SHOWN);
+  if (shown === undefined || workspaceId === undefined || shown === workspaceId) return;
+  const message = "Another tab or window of this browser has changed the workspace. Reload the page to see that one.";
+  throw new Failure("missing_scope", { message });
 }
 
 function requireOwnPage(call: Call, proxies: number): void {

@@ -143,6 +143,17 @@ describe("people in the console", () => {
     assert.equal(wrong.status, 404);
   });
 
+  test("refuses a call of a page that shows another workspace than the session has", async ({ person }) => {
+    const { browser } = await person(["leads"]);
+    const shown = String((await session(browser)).body.workspace_id);
+    const keys = browser.client(KeyService);
+    const call = (workspace: string) =>
+      keys.createKey({ name: "meant for one" }, { headers: { "x-chorus-workspace": workspace } });
+    await call(shown);
+    await assert.rejects(call("ws_other"), (error: ConnectError) => error.code === Code.PermissionDenied);
+    assert.equal((await keys.listKeys({ search: "meant for one" })).keys.length, 1);
+  });
+
   test("removes a member with the next call, with the keys, and names people in the audit log", async ({
     person,
     members,
