@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
 import { fixture } from "../helpers/lifetime.ts";
+import { startRelay } from "../helpers/relay.ts";
 import { openConsole, signIn, skipReason, visit } from "./chromium.ts";
 
 const PIECES = ["Many ", "voices, ", "one ", "answer."];
@@ -78,6 +79,23 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.locator(".markdown").getByText("voices").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("Stopped. The text that was streamed is charged.").waitFor();
+  });
+
+  test("keeps the received text when the connection is lost", async ({
+    console: { service },
+    playground: { vendor, page: signedIn },
+  }) => {
+    await using line = new AsyncDisposableStack();
+    const relay = await startRelay({ onTestFinished: (undo) => line.defer(undo) }, service.url);
+    const page = await signedIn.context().newPage();
+    await page.goto(new URL("/console/playground", relay.url).href);
+    await page.getByRole("textbox", { name: "Prompt" }).fill("What is a choir?");
+    vendor.reply({ text: PIECES, betweenMs: 200, end: "hang", after: 2 });
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.locator(".markdown").getByText("voices").waitFor();
+    await line.disposeAsync();
+    await page.getByRole("alert").getByText("The connection was lost").waitFor();
+    assert.equal(await page.locator(".markdown").innerText(), "Many voices,");
   });
 
   test("asks once at a double click", async ({ playground: { vendor, page, prompt, ask } }) => {

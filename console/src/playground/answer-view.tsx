@@ -38,6 +38,7 @@ export function AnswerView({ title, run, draft, now, rates }: Props) {
     return (
       <Card title={title} class="answer-card">
         <FailureNote error={error} title={isFree ? "Failed, not charged" : "The connection was lost"} />
+        {!isFree && text && <Answer text={text} end={undefined} />}
       </Card>
     );
   }
