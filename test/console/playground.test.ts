@@ -166,6 +166,15 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByText("text/markdown, 13 bytes").waitFor({ state: "detached" });
   });
 
+  test("shows which items of a list of tasks are done", async ({ playground: { vendor, page, prompt, ask } }) => {
+    vendor.reply({ text: ["- [x] Tune the piano\n- [ ] Invite the altos\n- Sing"] });
+    await prompt.fill("What is left to do?");
+    await ask.click();
+    await page.getByText("Done", { exact: true }).waitFor();
+    const items = (await page.locator(".markdown li").allInnerTexts()).map((text) => text.trim());
+    assert.deepEqual(items, ["☑ Tune the piano", "☐ Invite the altos", "Sing"]);
+  });
+
   test("shows the text of an answer in which there is no object", async ({ playground: { vendor, page, prompt } }) => {
     vendor.reply({ text: '["warm", "calm"]' });
     await page.getByText("Extract JSON").click();

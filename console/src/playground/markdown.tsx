@@ -20,6 +20,7 @@ const marked = new Marked({
       const level = Math.min(6, depth + 2);
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
     },
+    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
     code: ({ text }) => `<pre><code>${highlight(text)}</code></pre>`,
     // HTML of a model is text. An image would be a request to another host.
     html: ({ text }) => escapeHtml(text),
