@@ -175,6 +175,18 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     assert.deepEqual(items, ["☑ Tune the piano", "☐ Invite the altos", "Sing"]);
   });
 
+  test("writes Arabic and Hebrew from right to left", async ({ playground: { vendor, page, prompt, ask } }) => {
+    vendor.reply({ text: ["שלום (2026).\n\n- بند أول\n\nHello.\n\n```\nקוד()\n```"] });
+    await prompt.fill("ما هي الجوقة؟");
+    await ask.click();
+    await page.getByText("Done", { exact: true }).waitFor();
+    const directionOf = (element: Element) => getComputedStyle(element).direction;
+    assert.equal(await prompt.evaluate(directionOf), "rtl");
+    const blocks = await page.locator(".markdown > *").all();
+    const directions = await Promise.all(blocks.map((block) => block.evaluate(directionOf)));
+    assert.deepEqual(directions, ["rtl", "rtl", "ltr", "ltr"]);
+  });
+
   test("shows the text of an answer in which there is no object", async ({ playground: { vendor, page, prompt } }) => {
     vendor.reply({ text: '["warm", "calm"]' });
     await page.getByText("Extract JSON").click();

@@ -1,4 +1,5 @@
 import { useId, useState } from "preact/hooks";
+import { directionOf } from "../direction.ts";
 import { describe } from "../failure.ts";
 import { count, duration, roundAmount } from "../format.ts";
 import { Card } from "../parts/card.tsx";
@@ -102,7 +103,7 @@ function Answer({ text, end }: { text: string; end: End | undefined }) {
   const [view, setView] = useState<(typeof VIEWS)[number][0]>("formatted");
   return (
     <div class="answer">
-      {view === "text" && <pre>{text}</pre>}
+      {view === "text" && <pre dir={directionOf(text)}>{text}</pre>}
       {view === "formatted" && (structured === undefined ? <Markdown text={text} /> : <JsonTree json={structured} />)}
       <div class="toolbar">
         <Segments legend="View" name={useId()} value={view} options={VIEWS} change={setView} />

@@ -1,4 +1,5 @@
 import { X } from "lucide";
+import { directionOf } from "../direction.ts";
 import { IconButton } from "../parts/icon-button.tsx";
 import { Segments } from "../parts/segments.tsx";
 import type { Draft, DraftMessage, RoleName } from "./draft.ts";
@@ -24,6 +25,7 @@ export function InputEditor({ draft, change }: Props) {
       {input === "prompt" ? (
         <textarea
           aria-label="Prompt"
+          dir={directionOf(prompt)}
           rows={6}
           placeholder="What is 6 * 7?"
           value={prompt}
@@ -66,6 +68,7 @@ function Messages({
             </select>
             <textarea
               aria-label={`Message ${i + 1}`}
+              dir={directionOf(content)}
               rows={2}
               value={content}
               onInput={(event) => edit(id, { content: event.currentTarget.value })}

@@ -1,6 +1,7 @@
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
 import { useMemo } from "preact/hooks";
+import { directionOf } from "../direction.ts";
 import { escapeHtml, highlight } from "./highlight.ts";
 
 const ALLOWED = {
@@ -29,6 +30,9 @@ const marked = new Marked({
 });
 
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
+  // Each block of the answer has the direction of its first letter. Code is always written from left to right.
+  if (node.parentNode?.nodeName === "BODY" && node.tagName !== "PRE")
+    node.setAttribute("dir", directionOf(node.textContent ?? ""));
   if (node.tagName === "A") {
     node.setAttribute("target", "_blank");
     node.setAttribute("rel", "noopener noreferrer nofollow");

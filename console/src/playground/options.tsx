@@ -1,3 +1,4 @@
+import { directionOf } from "../direction.ts";
 import { Choice } from "../parts/choice.tsx";
 import { Field } from "../parts/field.tsx";
 import { Segments } from "../parts/segments.tsx";
@@ -120,6 +121,7 @@ function More({ draft: { mode, system, stops }, change }: Props) {
       <Field id="system" label="System">
         <textarea
           id="system"
+          dir={directionOf(system)}
           rows={2}
           placeholder="Instructions: persona, tone, format"
           value={system}

@@ -8,6 +8,7 @@ import {
   type RunTextMessage,
 } from "../../../gen/chorus/v1/generation_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
+import { directionOf } from "../direction.ts";
 import { count, timeText, words } from "../format.ts";
 import { Card } from "../parts/card.tsx";
 import { Copy } from "../parts/copy.tsx";
@@ -133,7 +134,7 @@ function Part({ title, text, copy = false }: { title: string; text: string; copy
         {title} {copy && <Copy bare text={text} label="Copy the answer" />}
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it the keyboard could not scroll the text */}
-      <pre class="wrap" tabIndex={0}>
+      <pre class="wrap" dir={directionOf(text)} tabIndex={0}>
         {text}
       </pre>
     </figure>
