@@ -72,6 +72,32 @@ describe.skipIf(skipReason !== undefined)("the pages of a list", () => {
   });
 });
 
+describe.skipIf(skipReason !== undefined)("tables with long names of people at 390 px", () => {
+  const person = {
+    ...{ id: "per_9", name: "Alexandra Konstantinopoulos-Smith" },
+    email: "alexandra.konstantinopoulos@engineering.example.com",
+  };
+  const key = { id: "key_9", name: "nightly import", prefix: "ck_9fK2", expiresAt: "2126-12-29T00:00:00Z" };
+  const answers: Answers = new Map([
+    ...USED,
+    ["chorus.admin.v1.KeyService/ListKeys", () => ({ unary: { keys: [{ ...key, holder: person }] } })],
+    ["chorus.admin.v1.MemberService/ListMembers", () => ({ unary: { members: [{ person, keys: 1 }] } })],
+  ]);
+  for (const [path, label] of [
+    ["/console/keys", "Keys"],
+    ["/console/members", "Members"],
+  ] as const) {
+    test(`${path} fits`, async ({ browser }) => {
+      const page = await openScene(browser, path, answers, { isPerson: true, viewport: { width: 390, height: 800 } });
+      const table = page.getByRole("region", { name: label, exact: true });
+      await table.getByText(person.name).first().waitFor();
+      const isWithin = (element: Element) => element.scrollWidth <= element.clientWidth;
+      assert.equal(await table.evaluate(isWithin), true);
+      await page.context().close();
+    });
+  }
+});
+
 describe.skipIf(skipReason !== undefined)("tables at 1024 px", () => {
   for (const path of ["/console/keys", "/console/subjects", "/console/subjects?subject=user%3Au-4711"]) {
     test(`${path} fits, and breaks no word`, async ({ browser }) => {
