@@ -176,6 +176,18 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     }
   });
 
+  test("shows the code of failures to which a link leads, and offers those of refused requests", async ({
+    browser,
+  }) => {
+    const page = await openScene(browser, "/console/activity?outcome=out_of_paper", USED);
+    const outcome = page.getByRole("combobox", { name: "Outcome" });
+    await outcome.waitFor();
+    assert.equal(await outcome.inputValue(), "out_of_paper");
+    await outcome.selectOption("content_refused");
+    await page.waitForURL(/outcome=content_refused/);
+    await page.context().close();
+  });
+
   test("marks how a request ended only if that is unusual", async ({ browser }) => {
     const page = await openScene(browser, "/console/activity", USED);
     const ends = page.getByRole("table").locator("tbody tr td:last-child > span > span:first-child");

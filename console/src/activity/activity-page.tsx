@@ -18,6 +18,8 @@ const OUTCOMES = [
   ["caller_gone", "Caller gone"],
   ["upstream_failed", "upstream_failed"],
   ["structured_output_failed", "structured_output_failed"],
+  ["content_refused", "content_refused"],
+  ["request_too_long", "request_too_long"],
   ["timed_out", "timed_out"],
   ["overloaded", "overloaded"],
   ["internal", "internal"],
@@ -65,7 +67,7 @@ export function ActivityPage() {
         <FilterChoice
           label="Outcome"
           value={filter.outcome}
-          options={OUTCOMES}
+          options={outcomesWith(filter.outcome)}
           change={(outcome) => narrow({ outcome })}
         />
         <FilterChoice label="Level" value={filter.level} options={LEVELS} change={(level) => narrow({ level })} />
@@ -78,4 +80,9 @@ export function ActivityPage() {
       />
     </>
   );
+}
+
+/** The outcomes to choose from. A link can lead to a code that is none of the usual ones. */
+function outcomesWith(chosen: string): readonly (readonly [value: string, label: string])[] {
+  return OUTCOMES.some(([outcome]) => outcome === chosen) ? OUTCOMES : [...OUTCOMES, [chosen, chosen]];
 }
