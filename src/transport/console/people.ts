@@ -18,8 +18,8 @@ const DONE = `${SIGN_IN}/done`;
  */
 const ATTEMPT = { name: "chorus_sign_in", path: SIGN_IN, sameSite: "Lax", seconds: 600 } as const;
 
-/** Paths of pages to which a sign-in leads back. */
-const PAGE = /^\/console(?:[/?][\w\-./?=&%:,+~]{0,1000})?$/;
+/** Paths of pages to which a sign-in leads back. One names a user by up to 128 characters of any script. */
+const PAGE = /^\/console(?:[/?][\w\-./?=&%:,+~*]{0,2000})?$/;
 
 /**
  * Creates the routes of the sign-in through the OpenID provider: the name of the provider, the beginning, the end.

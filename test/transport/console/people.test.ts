@@ -112,6 +112,13 @@ describe("people in the console", () => {
     assert.deepEqual(await named.json(), { provider: "Example" });
   });
 
+  test("leads back to the page of any user, and of any search", async ({ person }) => {
+    const query = new URLSearchParams({ subject: `user:${"声".repeat(128)}`, search: "ab*-._~ 'x'(1)" });
+    const to = `/console/subjects?${query}`;
+    assert.equal((await person(["guests"], to)).landed, to);
+    assert.equal((await person(["guests"], "/console/\\example.com")).landed, "/console");
+  });
+
   test("makes a person an operator by claim alone", async ({ person }) => {
     const { browser, landed } = await person(["operators"]);
     assert.equal(landed, "/console/operator");
