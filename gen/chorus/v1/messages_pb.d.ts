@@ -778,7 +778,8 @@ export declare const OutputConfigSchema: GenMessage<OutputConfig>;
  */
 export declare type MessageMetadata = Message<"chorus.v1.MessageMetadata"> & {
   /**
-   * Your end user, as `user` of `/v1/generate`. One of more than 128 characters counts by its SHA-256.
+   * Your end user, as `user` of `/v1/generate`. Of the identifiers that Claude Code sends, the account counts, or else
+   * the device, and not the session. One of more than 128 characters counts by its SHA-256.
    *
    * @generated from field: string user_id = 1;
    */

@@ -164,6 +164,31 @@ describe("an answer in one piece", () => {
     assert.ok(long.length < 2_200 && /; and \d+ more$/.test(long), long);
   });
 
+  test("counts for one end user in each session of Claude Code", async ({ service, database: { pool } }) => {
+    const device = "5dd07c33da27e6d2968d94ea20bf47a7b090b6b158b82328d54da2909a108e84";
+    const account = "6e7b5b0e-5f0c-4a52-8c9a-0c0d6d3a8f11";
+    const now = (account_uuid: string, session_id: string) =>
+      JSON.stringify({ device_id: device, account_uuid, session_id, parent_session_id: "p" });
+    const former = (account_uuid: string, session: string) =>
+      `user_${device}_account_${account_uuid}_session_${session}`;
+    const cases: [id: string, expected: string][] = [
+      [now("", "d2e70091-3007-41a3-a916-cb8b0d3098de"), device],
+      [now("", "c31ac7cf-56a7-4c0a-b363-2b726377687d"), device],
+      [now(account, "c31ac7cf-56a7-4c0a-b363-2b726377687d"), account],
+      [former("", "d2e70091-3007-41a3-a916-cb8b0d3098de"), device],
+      [former(account, "c31ac7cf-56a7-4c0a-b363-2b726377687d"), account],
+      ['{"session_id":"d2e70091"}', '{"session_id":"d2e70091"}'],
+      ['{"device_id":7,"session_id":"d2e70091"}', '{"device_id":7,"session_id":"d2e70091"}'],
+      ["{device_id}", "{device_id}"],
+    ];
+    for (const [user_id, expected] of cases) {
+      const { json } = await ask(service, { metadata: { user_id } });
+      assert.deepEqual(json.notices, [], user_id);
+      const [row] = await pool.query("select end_user from generations where id = $1", [json.id]);
+      assert.equal(row?.end_user, expected, user_id);
+    }
+  });
+
   test("has notices that name members of the request", async ({ service }) => {
     const input_schema = { type: "object", properties: { day: { type: "string", format: "date" } } };
     const search = { type: "web_search_20250305", name: "web_search", max_uses: 1 };
