@@ -14,6 +14,13 @@ export function mustBe(path: string, expected: string): Failure {
   return invalid(path, path === "" ? `The body must be ${expected}.` : `${path} must be ${expected}.`);
 }
 
+/** Whether a text begins with a day that exists. Date, and protobuf's parser, read 30 February as 2 March. */
+export function hasRealDay(time: string): boolean {
+  const day = time.slice(0, 10);
+  const date = new Date(day);
+  return !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 10) === day;
+}
+
 export function wordsOf(desc: DescEnum): string {
   return oneOf([...words(desc).values()]);
 }

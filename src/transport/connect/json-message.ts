@@ -12,7 +12,7 @@ import { hasCustomJsonRepresentation, TimestampSchema } from "@bufbuild/protobuf
 import { json } from "../../../gen/chorus/v1/options_pb.js";
 import { type Failure, invalid } from "../../contract/failure.ts";
 import { enumNumber, memberName } from "../../contract/json-names.ts";
-import { isAbsent, mustBe, wordsOf } from "../call/json-rules.ts";
+import { hasRealDay, isAbsent, mustBe, wordsOf } from "../call/json-rules.ts";
 
 interface Member {
   readonly field: DescField;
@@ -55,8 +55,8 @@ function namesOf(field: DescField): [string, Member][] {
  * surrogates in texts become U+FFFD, as on `/v1`. Protobuf's parser itself either refuses all of these or drops enum
  * words without a trace.
  * @param path the path of the message, with a dot at its end; empty for the request
- * @throws Failure invalid_request with the path of a word or number that its enum does not know, of a value that is no
- *   list or object, and of a field that is given under both of its names
+ * @throws Failure invalid_request with the path of a word or number that its enum does not know, of a time on a day
+ *   that does not exist, of a value that is no list or object, and of a field that is given under both of its names
  */
 export function normalize(desc: DescMessage, message: JsonObject, path: string, onUnknown: OnUnknown): void {
   const members = membersOf(desc);
@@ -75,7 +75,14 @@ export function normalize(desc: DescMessage, message: JsonObject, path: string, 
     if (isAbsent(field, value)) delete message[name];
     else if (field.enum || member.message) message[name] = normalizeField(member, value, at, onUnknown);
     else if (field.scalar === ScalarType.STRING) message[name] = wellFormed(value);
+    else if (isTime(field) && typeof value === "string" && !hasRealDay(value)) throw mustBe(at, A_TIME);
   }
+}
+
+const A_TIME = 'a time such as "2026-01-31T00:00:00Z"';
+
+function isTime({ message }: DescField): boolean {
+  return message?.typeName === TimestampSchema.typeName;
 }
 
 /** A text, or each of a list or map, with U+FFFD in place of lone surrogates. */
@@ -152,8 +159,7 @@ export function wrongIn(desc: DescMessage, message: JsonObject, path: string): F
 function wrongValue({ field, message }: Member, value: JsonValue, path: string): Failure {
   const inner = message && isObject(value) ? wrongIn(message, value, `${path}.`) : undefined;
   if (inner) return inner;
-  if (field.message?.typeName === TimestampSchema.typeName)
-    return mustBe(path, 'a time such as "2026-01-31T00:00:00Z"');
+  if (isTime(field)) return mustBe(path, A_TIME);
   return mustBe(path, SCALARS[field.scalar as ScalarType] ?? "an object");
 }
 

@@ -16,7 +16,7 @@ import { JsonText } from "../../contract/json.ts";
 import { memberName, words } from "../../contract/json-names.ts";
 import type { Decoded } from "../call/format.ts";
 import { decodeText, parseBody } from "../call/json-body.ts";
-import { isAbsent, mustBe, oneOf, wordsOf } from "../call/json-rules.ts";
+import { hasRealDay, isAbsent, mustBe, oneOf, wordsOf } from "../call/json-rules.ts";
 import { addUnknown, reportedPath, type UnknownMembers } from "../call/unknown-members.ts";
 import { type JsonMember, type JsonUnion, shapeOf } from "./json-shape.ts";
 
@@ -225,9 +225,7 @@ function readTimestamp(value: unknown, path: Path): Message {
   const expected = 'a time such as "2026-01-31T00:00:00Z", or a date';
   if (typeof value !== "string" || !RFC3339.test(value)) throw wrong(path, expected);
   const date = new Date(value);
-  const day = value.slice(0, 10);
-  // Date reads 30 February as 2 March.
-  if (Number.isNaN(date.getTime()) || new Date(day).toISOString().slice(0, 10) !== day) throw wrong(path, expected);
+  if (Number.isNaN(date.getTime()) || !hasRealDay(value)) throw wrong(path, expected);
   return timestampFromDate(date);
 }
 

@@ -154,6 +154,8 @@ test("refuses what could grant more than was asked", async ({ t, echo: { url, se
     ['{"scopes":["SCOPE_METRICS"],"scopes":[]}', "scopes"],
     ['{"scopes":["metrics"],"\\u0073copes":["generate","metrics"]}', "scopes"],
     ['{"expires_at":"tomorrow"}', "expires_at"],
+    ['{"expires_at":"2027-02-30T00:00:00Z"}', "expires_at"],
+    ['{"expiresAt":"2027-04-31T23:00:00+02:00"}', "expires_at"],
     ['{"workspace":1}', "workspace"],
   ];
   for (const [body, field] of rows) {
