@@ -32,6 +32,12 @@ const DETAILS = { error_code: "thread_unsupported_request", unsupported: [THREAD
 /** Statuses that differ from the table of failures: in Anthropic's API, an overloaded service has 529. */
 const STATUSES: Readonly<Partial<Record<FailureKind, number>>> = { overloaded: 529 };
 
+/**
+ * How the message of a prompt that is too long begins in Anthropic's API. Agents such as Claude Code look for these
+ * words, summarise the conversation and go on; with other words, their task ends.
+ */
+const TOO_LONG = "prompt is too long: ";
+
 export function isAnthropicPath(path: string): boolean {
   return PATHS.test(path);
 }
@@ -44,11 +50,12 @@ export function anthropicFailure(failure: Failure, { requestId }: { readonly req
 /** The body of a failure in Anthropic's format, which has no place for the member but the message. */
 export function anthropicFailureJson(failure: Failure, requestId: string): string {
   const type = TYPES[statusOf(failure)] ?? "invalid_request_error";
-  const more = failure.kind === "not_found" ? " Of Anthropic's API, the service has /v1/messages and /v1/models." : "";
-  const { field = "", message } = failure;
+  const { field = "", message, kind } = failure;
+  const more = kind === "not_found" ? " Of Anthropic's API, the service has /v1/messages and /v1/models." : "";
+  const named = kind === "request_too_long" ? TOO_LONG : message.includes(field) ? "" : `${field}: `;
   const error = {
     type,
-    message: `${message.includes(field) ? "" : `${field}: `}${message}${more}`,
+    message: `${named}${message}${more}`,
     ...(field === THREAD ? { details: DETAILS } : {}),
   };
   return JSON.stringify({ type: "error", error, request_id: requestId });

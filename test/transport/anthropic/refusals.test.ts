@@ -154,6 +154,20 @@ describe("failures", () => {
     }
   });
 
+  test("of a prompt that is too long begin as Anthropic's, because agents then shorten the conversation", async ({
+    service,
+    vendor,
+  }) => {
+    vendor.always({ status: 400, error: { code: "context_length_exceeded", message: "maximum context length" } });
+    const text = "a ".repeat(2_500_000);
+    for (const content of ["Hello", text]) {
+      const response = await service.post(PATH, { max_tokens: 100, messages: [{ role: "user", content }] });
+      const { status, type, message } = await refusal(response);
+      assert.deepEqual([status, type], [400, "invalid_request_error"], message);
+      assert.match(message, /^prompt is too long: The /);
+    }
+  });
+
   test("without credit have 402, and without the scope 403", async ({ service, database: { pool } }) => {
     const { workspaces, keys } = adminOf(pool);
     await workspaces.createWorkspace({ name: "messages-poor" });
