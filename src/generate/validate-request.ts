@@ -25,6 +25,8 @@ const MAX_PROMPT = 200_000;
 /** Of the service's own formats. The body bounds the messages of the others. */
 const MAX_MESSAGES = 40;
 const MAX_ATTACHMENTS = 5;
+/** In the formats of other APIs: agents send all files of a conversation each time. Claude takes no more images. */
+const MAX_FOREIGN_ATTACHMENTS = 100;
 const MAX_NAME = 255;
 const MAX_STOPS = 4;
 
@@ -43,8 +45,8 @@ export interface ReadOptions {
   /** Whether the request has an idempotency key that counts. */
   readonly isRepeatable: boolean;
   /**
-   * Whether the request came in the format of another API. It may have any number of messages, and a JSON Schema whose
-   * objects can be null.
+   * Whether the request came in the format of another API. It may have any number of messages, more files, and a JSON
+   * Schema whose objects can be null.
    */
   readonly isForeign?: boolean;
 }
@@ -114,9 +116,8 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
   }
   checkLength("prompt", request.prompt, MAX_PROMPT);
   checkMessages(request, isForeign);
-  if (attachments.length > MAX_ATTACHMENTS) {
-    throw invalidField("attachments", `may have ${MAX_ATTACHMENTS} files at most. Send fewer.`);
-  }
+  const most = isForeign ? MAX_FOREIGN_ATTACHMENTS : MAX_ATTACHMENTS;
+  if (attachments.length > most) throw invalidField("attachments", `may have ${most} files at most. Send fewer.`);
   for (const [i, file] of attachments.entries()) {
     checkLength(`attachments[${i}].name`, file.name, MAX_NAME);
     if (!MEDIA_TYPES.has(essence(file.mediaType))) {

@@ -955,7 +955,7 @@ export declare const ChatWebSearchSchema: GenMessage<ChatWebSearch>;
  */
 export declare type CreateChatCompletionRequest = Message<"chorus.v1.CreateChatCompletionRequest"> & {
   /**
-   * The conversation, oldest message first: at least one message, with at most 5 images and files. Required.
+   * The conversation, oldest message first: at least one message, with at most 100 images and files. Required.
    *
    * @generated from field: repeated chorus.v1.ChatMessage messages = 1;
    */

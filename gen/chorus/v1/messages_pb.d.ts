@@ -799,8 +799,8 @@ export declare const MessageMetadataSchema: GenMessage<MessageMetadata>;
  */
 export declare type CreateMessageRequest = Message<"chorus.v1.CreateMessageRequest"> & {
   /**
-   * The conversation, oldest message first: at least one message, with at most 5 images and files. Messages of one role
-   * may follow each other. Required.
+   * The conversation, oldest message first: at least one message, with at most 100 images and files. Messages of one
+   * role may follow each other. Required.
    *
    * @generated from field: repeated chorus.v1.MessageParam messages = 1;
    */

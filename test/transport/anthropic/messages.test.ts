@@ -323,6 +323,28 @@ describe("an answer in one piece", () => {
     ]);
   });
 
+  test("takes the images that an agent has looked at, up to 100 with its files", async ({ service, vendor }) => {
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } };
+    const turn = (id: string, content: object[]) => [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "open", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content }] },
+    ];
+    const messagesOf = (count: number) => [
+      { role: "user", content: [{ type: "document", source: { type: "text", data: "The key is 4712." } }] },
+      ...Array.from({ length: count - 1 }, (_, i) => turn(`t${i}`, [image])).flat(),
+    ];
+    const tools = [{ name: "open", input_schema: { type: "object" } }];
+    const { status, json } = await ask(service, { tools, messages: messagesOf(100) });
+    assert.equal(status, 200, JSON.stringify(json));
+    assert.equal(vendor.calls[0]?.body.split(PNG).length, 100);
+    assert.match(vendor.calls[0]?.body ?? "", /4712/);
+    const more = await ask(service, { tools, messages: messagesOf(101) });
+    assert.deepEqual(
+      [more.status, more.json.error?.message],
+      [400, "messages may have 100 files at most. Send fewer."],
+    );
+  });
+
   test("takes more than 40 messages, in a large body too", async ({ service, vendor }) => {
     const turns = Array.from({ length: 30 }, () => [HELLO[0], { role: "assistant", content: "Hi" }]).flat();
     for (const content of ["The end", LONG]) {

@@ -115,7 +115,7 @@ describe("a parameter", () => {
       [{ messages: image({ url: "data:image/tiff;base64,aGk=" }) }, "messages[0].content[0].image_url.url"],
       [{ messages: file({ file_id: "file-1" }) }, "messages[0].content[0].file.file_id"],
       [{ messages: file({ filename: "a".repeat(256), file_data: png }) }, "messages[0].content[0].file.filename"],
-      [{ messages: Array(6).fill(image({ url: png })[0]) }, "messages"],
+      [{ messages: Array(101).fill(image({ url: png })[0]) }, "messages"],
       [{ messages: [...HELLO, { ...image({ url: png })[0], role: "assistant" }] }, "messages[1].content[0]"],
     ];
     for (const [body, param, code = "invalid_request"] of cases) {
