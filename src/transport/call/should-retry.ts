@@ -4,6 +4,9 @@ import { failureHeaders } from "./json-reply.ts";
 /** Failures with a status that clients retry, although the next try would fail or take as long. */
 const FINAL: ReadonlySet<FailureKind> = new Set(["structured_output_failed", "timed_out", "internal"]);
 
+/** Statuses of the caller's own faults after which another try can help: a slow request, and a repeated key. */
+const PASSING: ReadonlySet<number> = new Set([408, 409]);
+
 /** Longest wait that the clients keep, in milliseconds. They ignore a longer one and retry at once. */
 const MAX_WAIT_MS = 60_000;
 
@@ -13,8 +16,9 @@ const MAX_WAIT_MS = 60_000;
  */
 export function foreignFailureHeaders(failure: Failure): string[] {
   const { kind, row, retryAfterMs, needsOperator } = failure;
-  const isEndless = row.http === 429 && retryAfterMs === undefined;
-  const isFinal = FINAL.has(kind) || needsOperator || isEndless || (retryAfterMs ?? 0) > MAX_WAIT_MS;
+  // Some agents send a request again whatever its status is, such as Claude Code one with a wrong key.
+  const isOfCaller = row.http < 500 && !PASSING.has(row.http) && retryAfterMs === undefined;
+  const isFinal = FINAL.has(kind) || needsOperator || isOfCaller || (retryAfterMs ?? 0) > MAX_WAIT_MS;
   return [...failureHeaders(failure), ...(isFinal ? ["X-Should-Retry", "false"] : [])];
 }
 

@@ -151,6 +151,8 @@ describe("failures", () => {
     for (const [call, status, type] of cases) {
       const found = await refusal(await call());
       assert.deepEqual([found.status, found.type], [status, type], found.message);
+      const isFinal = status < 500 ? "false" : null;
+      assert.equal(found.headers.get("x-should-retry"), isFinal, found.message);
     }
   });
 
