@@ -1,68 +1,61 @@
 import type { EndReason } from "../port/model.ts";
 import { type ModelError, unreadable } from "../port/model-error.ts";
 import { describe } from "./openai-reply.ts";
-import {
-  type Collector,
-  endReason,
-  frameFailure,
-  type JsonObject,
-  list,
-  object,
-  parseObject,
-  tokenCount,
-} from "./wire.ts";
+import { type Collector, endReason, frameFailure, type JsonObject, list, object, parseObject } from "./wire.ts";
 
 /** The phase of a message with which a model accompanies its work. The last event of a stream has it once more. */
 const ASIDE = "commentary";
 
 /**
- * Reads an event of a stream. Text and arguments come in deltas, then whole in up to three events: these count if no
- * delta has come.
+ * Reads an event of a stream. Text and arguments come in deltas, then whole in up to three events. Those of the type
+ * that has brought any first count alone, because servers do not agree on the places and identifiers by which the
+ * others could be found: vLLM and llama.cpp have several or none for the same part.
  */
 export function readEvent(data: string, into: Collector): void {
   const json = parseObject(data);
-  const { type, delta, output_index: index } = json;
+  const { type, delta } = json;
   // OpenAI documents an error as members of the event, and sends it as an object.
   if (type === "error" || json.error) throw failure(json.error ?? { ...json, type: undefined });
+  if (typeof type !== "string") return;
   into.identify(object(json.response).model);
   const item = object(json.item);
-  const key = index ?? json.item_id ?? item.id;
-  if (item.phase === ASIDE) into.aside = key;
-  if (key !== undefined && key === into.aside) return;
+  const key = json.output_index ?? json.item_id ?? item.id ?? item.call_id;
+  const isAside = item.phase === ASIDE;
+  if (type === "response.output_item.added" && (isAside || key === into.aside)) into.aside = isAside ? key : undefined;
+  if (isAside || (key !== undefined && key === into.aside)) return;
   switch (type) {
     case "response.output_text.delta":
-      if (delta) into.lastPart = Math.max(into.lastPart, placeOf(json));
-      into.write(delta);
+      readText(delta, type, into);
       return;
     case "response.output_text.done":
-      readText(json.text, placeOf(json), into);
+      readText(json.text, type, into);
       return;
     case "response.content_part.done":
-      readPart(object(json.part), placeOf(json), into);
+      readPart(object(json.part), type, into);
       return;
     case "response.refusal.delta":
     case "response.refusal.done":
       if (delta || json.refusal) into.refuse();
       return;
     case "response.output_item.added":
-      if (item.type === "function_call") into.writeCall(key, { name: item.name });
+      if (item.type === "function_call") readCall({ ...item, arguments: "" }, key, type, into);
       return;
     case "response.function_call_arguments.delta":
-      into.writeCall(key, { text: delta });
+      if (brings("arguments", delta, type, into)) into.writeCall(key, { text: delta });
       return;
     case "response.function_call_arguments.done":
-      into.writeCall(key, { whole: json.arguments });
+      readCall({ arguments: json.arguments }, key, type, into);
       return;
     case "response.output_item.done":
-      readItem(item, key, into);
+      readItem(item, key, type, into);
       return;
     case "response.completed":
     case "response.incomplete":
     case "response.failed":
-      readResponse({ status: type.slice("response.".length), ...object(json.response) }, into);
+      readResponse({ status: type.slice("response.".length), ...object(json.response) }, type, into);
       return;
     default:
-      if (typeof type === "string" && type.startsWith("response.reasoning")) into.thinks = true;
+      if (type.startsWith("response.reasoning")) into.thinks = true;
   }
 }
 
@@ -72,7 +65,7 @@ export function readWhole(body: string, into: Collector): void {
   if (json.error) throw failure(json.error);
   if (!Array.isArray(json.output)) throw unreadable();
   into.identify(json.model);
-  readResponse(json, into);
+  readResponse(json, "response", into);
 }
 
 const ENDS: Readonly<Record<string, EndReason>> = { max_output_tokens: "length", content_filter: "content_filter" };
@@ -83,16 +76,15 @@ const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled", "queued", "
  * Reads a whole response. Of the one at the end of a stream, only what the events before it have not brought. Of its
  * messages, those of the answer, or all if there is none.
  */
-function readResponse(response: JsonObject, into: Collector): void {
+function readResponse(response: JsonObject, event: string, into: Collector): void {
   const { status, error, incomplete_details: details, usage } = response;
   if (error || FAILED.has(status)) throw failure(error);
   const isCalled = into.calls.length > 0;
-  const isWritten = into.lastPart >= 0;
   const items = list(response.output).map(object);
   const isAnswered = items.some(({ type, phase }) => type === "message" && phase !== ASIDE);
   for (const [at, item] of items.entries()) {
-    const isLeft = item.type === "function_call" ? !isCalled : !isWritten;
-    if (isLeft && !(isAnswered && item.phase === ASIDE)) readItem(item, at, into);
+    const isKnown = item.type === "function_call" && isCalled;
+    if (!isKnown && !(isAnswered && item.phase === ASIDE)) readItem(item, at, event, into);
   }
   if (usage) readUsage(object(usage), into);
   into.finish(status === "completed" ? "stop" : endReason(ENDS, String(object(details).reason)));
@@ -100,30 +92,34 @@ function readResponse(response: JsonObject, into: Collector): void {
 }
 
 /** Reads a whole item of the output. Of reasoning, only that there is some. The vendor's own tools are not read. */
-function readItem(item: JsonObject, key: unknown, into: Collector): void {
+function readItem(item: JsonObject, key: unknown, event: string, into: Collector): void {
   const { type, content, summary } = item;
-  if (type === "function_call") into.writeCall(key, { name: item.name, whole: item.arguments });
+  if (type === "function_call") readCall(item, key, event, into);
   else if (type === "reasoning" && list(summary).length + list(content).length > 0) into.thinks = true;
-  else if (type === "message")
-    for (const [at, part] of list(content).entries())
-      readPart(object(part), placeOf({ output_index: key, content_index: at }), into);
+  else if (type === "message") for (const part of list(content)) readPart(object(part), event, into);
 }
 
-function readPart({ type, text, refusal }: JsonObject, place: number, into: Collector): void {
-  if (type === "output_text") readText(text, place, into);
+/** Reads a call with all its arguments. */
+function readCall(item: JsonObject, key: unknown, event: string, into: Collector): void {
+  const { name, call_id: id, arguments: whole } = item;
+  if (brings("names", name, event, into)) into.writeCall(key, { id, name });
+  if (brings("arguments", whole, event, into)) into.writeCall(key, { whole });
+}
+
+function readPart({ type, text, refusal }: JsonObject, event: string, into: Collector): void {
+  if (type === "output_text") readText(text, event, into);
   else if (type === "refusal" && refusal) into.refuse();
 }
 
-/** Reads the whole text of a part, if none of it has been read. */
-function readText(text: unknown, place: number, into: Collector): void {
-  if (!text || place <= into.lastPart) return;
-  into.lastPart = place;
-  into.write(text);
+function readText(text: unknown, event: string, into: Collector): void {
+  if (brings("text", text, event, into)) into.write(text);
 }
 
-/** The place of a part among all parts of a reply, which come in this order. */
-function placeOf({ output_index: item, content_index: part }: JsonObject): number {
-  return tokenCount(item) * 1_000_000 + tokenCount(part);
+/** Whether an event brings something that events of other types repeat. */
+function brings(what: keyof Collector["sources"], value: unknown, event: string, { sources }: Collector): boolean {
+  if (typeof value !== "string" || value === "") return false;
+  sources[what] ??= event;
+  return sources[what] === event;
 }
 
 function readUsage(usage: JsonObject, into: Collector): void {

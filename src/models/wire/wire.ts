@@ -146,8 +146,8 @@ export class Collector {
   isWhole = false;
   /** How much has been read of the input of the tool that takes the answer; `none` after another block. */
   toolInput: "none" | "empty" | "begun" = "none";
-  /** Place of the last part whose text has been read, where a format sends the text of a part more than once. */
-  lastPart = -1;
+  /** Type of the event that has brought something first, where a format sends it again in events of other types. */
+  readonly sources: Partial<Record<"text" | "names" | "arguments", string>> = {};
   /** Key of the last item of the output that is text only if there is no other. */
   aside: unknown;
   /** Whether the completion contains thinking. */

@@ -313,6 +313,68 @@ describe("a stream", () => {
     );
   });
 
+  test("has each text and each call once, whatever place servers give to the events that repeat them", () => {
+    const given = ['{"a":1}', '{"b":2}'];
+    const items = [messageItem("It rains."), ...given.map((text, i) => callItem(`${i}`, "look", text))];
+    /** All events of the items. @param place of an event: by the number of its item, its own, and whether it repeats */
+    const eventsOf = (place: (item: number, event: number, isDone: boolean) => object, cut: (item: Json) => Json) =>
+      items.flatMap((each, n): object[] => {
+        const part = textPart("It rains.");
+        const ends = { ...place(n, 3, true), item: cut(each) };
+        if ("arguments" in each) {
+          const type = "response.function_call_arguments";
+          const added = { ...place(n, 0, false), item: cut({ ...each, arguments: "" }) };
+          return [
+            { type: "response.output_item.added", ...added },
+            ...halves(each.arguments).map((delta, i) => ({ type: `${type}.delta`, ...place(n, i, false), delta })),
+            { type: `${type}.done`, ...place(n, 2, true), arguments: each.arguments },
+            { type: "response.output_item.done", ...ends },
+          ];
+        }
+        const deltas = halves("It rains.").map((delta, i) => ({ ...place(n, i, false), delta }));
+        return [
+          { type: "response.output_item.added", ...place(n, 0, false), item: { ...each, content: [] } },
+          ...deltas.map((delta) => ({ type: "response.output_text.delta", ...delta })),
+          { type: "response.output_text.done", ...place(n, 2, true), text: "It rains." },
+          { type: "response.content_part.done", ...place(n, 3, true), part },
+          { type: "response.output_item.done", ...ends },
+        ];
+      });
+    const { calls } = read([completed({ output: items })]);
+    const whole = (item: Json) => item;
+    for (const [name, events] of [
+      // vLLM before 0.19 counts each event as a part of its own.
+      ["parts", eventsOf((output_index, content_index) => ({ output_index, content_index }), whole)],
+      // vLLM with gpt-oss has the next place at the end of an item, and another identifier of the call.
+      [
+        "next",
+        eventsOf(
+          (n, _, isDone) => ({ output_index: n + (isDone ? 1 : 0), content_index: 0, item_id: `fc_${n - 1}` }),
+          (item) => ({ ...item, id: item.arguments === "" ? item.id : null, call_id: `fc_${item.arguments}` }),
+        ),
+      ],
+      // llama.cpp has no places, and names a call by the `call_id` of its item.
+      [
+        "none",
+        eventsOf(
+          (n) => ({ item_id: `call_${n - 1}` }),
+          ({ id: _, ...item }) => item,
+        ),
+      ],
+      // Proxies that count messages and calls apart, or nothing.
+      ["same", eventsOf(() => ({ output_index: 0, content_index: 0 }), whole)],
+      // GitHub Copilot has another identifier in each event.
+      ["others", eventsOf((n, m) => ({ output_index: n, content_index: 0, item_id: `${n} ${m}` }), whole)],
+    ] as const) {
+      const all = read([...events, completed({ output: items })]);
+      assert.deepEqual([all.text, all.calls], ["It rains.", calls], name);
+      assert.deepEqual(
+        calls.map(({ arguments: text }) => text),
+        given,
+      );
+    }
+  });
+
   test("has as text what the model says beside its work only if it says nothing else", () => {
     const aside = { ...messageItem("I look."), phase: "commentary" };
     const answer = { ...messageItem("It rains."), phase: "final_answer" };
@@ -335,6 +397,20 @@ describe("a stream", () => {
       assert.deepEqual([streamed.text, into.take()], [text, text]);
       assert.deepEqual(streamed.calls, into.calls);
     }
+  });
+
+  test("skips what the model says beside its work also between the events of the answer", () => {
+    const added = (output_index: number, phase: string) => ({
+      ...{ type: "response.output_item.added", output_index },
+      item: { type: "message", phase, content: [] },
+    });
+    const delta = (output_index: number, text: string) => ({
+      ...{ type: "response.output_text.delta", output_index, content_index: 0, delta: text },
+    });
+    const begun = [added(0, "commentary"), delta(0, "I "), added(1, "final_answer")];
+    assert.equal(read([...begun, delta(1, "It "), delta(0, "look."), delta(1, "rains.")]).text, "It rains.");
+    // Where a server counts nothing.
+    assert.equal(read([...begun.slice(0, 2), added(0, "final_answer"), delta(0, "It rains.")]).text, "It rains.");
   });
 
   test("names the model and its usage, and shows that the model thinks", () => {
