@@ -1,12 +1,20 @@
 import type { ModelEntry } from "./port/entry.ts";
 import type { ModelError } from "./port/model-error.ts";
 
+/** What OpenAI says of models that do not take chat completions. */
+const NO_CHAT = /only supported in v1\/responses|not a chat model/i;
+
 /** What the operator should do about a failure that waiting does not mend. */
 export function adviceFor(
-  { model, apiKeyEnv }: Pick<ModelEntry, "model" | "apiKeyEnv">,
-  status: number | undefined,
+  { model, apiKeyEnv, api }: Pick<ModelEntry, "model" | "apiKeyEnv" | "api">,
+  { status, cause }: Pick<ModelError, "status" | "cause">,
 ): string {
-  if (status === 404) return `Correct the name "${model}" in the catalogue, or let the account use it.`;
+  if (status === 404 && api === undefined && NO_CHAT.test(String(cause)))
+    return `Set "api": "responses" for ${model} in the catalogue, or name another model.`;
+  const name = `Correct the name "${model}" in the catalogue`;
+  if (status === 404 && api === "responses")
+    return `${name}, let the account use it, or remove "api": "responses" if the server does not have that API.`;
+  if (status === 404) return `${name}, or let the account use it.`;
   const key = apiKeyEnv ?? "the key";
   if (status === 402 || status === 429) return `Add credit to the account of ${key} at the vendor.`;
   if (status === 403) return `Allow the account of ${key} to use ${model} at the vendor, or set another key.`;
@@ -18,7 +26,7 @@ export function adviceFor(
 export function testAdvice(entry: ModelEntry, error: ModelError, isLate: boolean): string {
   const { status, vendorCode, kind, needsOperator, refusal } = error;
   if (isLate) return "Test it again. A local model may still be loading; other models answer meanwhile.";
-  if (needsOperator) return adviceFor(entry, status);
+  if (needsOperator) return adviceFor(entry, error);
   if (refusal !== undefined) return "The service did not send the call, because it is busy. Test it again later.";
   if (kind === "refused") return "The model takes calls, but refused this prompt. Test it again.";
   if (status === undefined) {

@@ -112,7 +112,7 @@ function failureOf(entry: ModelEntry, error: ModelError, at: number, count: numb
     ...(code === undefined ? {} : { code }),
     ...(said === undefined ? {} : { message: said }),
     needsOperator,
-    ...(needsOperator ? { action: adviceFor(entry, status) } : {}),
+    ...(needsOperator ? { action: adviceFor(entry, error) } : {}),
   };
 }
 

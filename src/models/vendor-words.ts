@@ -17,6 +17,7 @@ const KNOWN: readonly string[] = [
   // Permissions, and names of models.
   ...["insufficient permissions", "Missing scopes", "Permission denied", "does not have access to model"],
   ...["does not exist or you do not have access to it", "is not found for API version", "is not supported for"],
+  ...["only supported in v1/responses", "not a chat model", "not supported with the Responses API"],
   ...["does not exist", "has been deprecated", "is no longer available", "model not found", "not found"],
 ];
 const ANY = new RegExp(KNOWN.map((text) => text.replace(/[.?*+()[\]]/g, "\\$&")).join("|"), "gi");

@@ -70,6 +70,35 @@ test.for(REFUSALS)(
   },
 );
 
+test("says that a model, or a server, does not have the API over which it is called", async ({
+  vendor,
+  catalogueOf,
+}) => {
+  for (const [message, api, action, said] of [
+    // What OpenAI says of gpt-5-pro and of others.
+    [
+      "This model is only supported in v1/responses and not in v1/chat/completions.",
+      undefined,
+      /^Set "api": "responses" for gpt-4o in the catalogue/,
+      "only supported in v1/responses",
+    ],
+    [
+      "This is not a chat model and thus not supported in the v1/chat/completions endpoint.",
+      undefined,
+      /^Set "api": "responses" for gpt-4o in the catalogue/,
+      "not a chat model",
+    ],
+    // The vendor of this test has chat completions only.
+    ["", "responses", /^Correct the name "gpt-4o" in .+ or remove "api": "responses" if the/, undefined],
+  ] as const) {
+    vendor.always({ raw: JSON.stringify({ error: { message, type: "invalid_request_error" } }), status: 404 });
+    const entry = vendor.entry({ vendor: "openai-compatible", ...(api ? { api } : {}) });
+    const { failure } = (await catalogueOf(entry).test("openai-fast")) ?? {};
+    assert.deepEqual([failure?.status, failure?.message], [404, said]);
+    assert.match(failure?.action ?? "", action);
+  }
+});
+
 test("says that a server cannot be reached", async ({ vendor, catalogueOf }) => {
   const catalogue = catalogueOf(vendor.entry());
   await vendor.close();
