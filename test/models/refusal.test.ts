@@ -6,6 +6,7 @@ import type { HttpResponse } from "../../src/models/vendor-response.ts";
 import { anthropic } from "../../src/models/wire/anthropic.ts";
 import { google } from "../../src/models/wire/google.ts";
 import { openai } from "../../src/models/wire/openai.ts";
+import { responses } from "../../src/models/wire/responses.ts";
 import type { Forms, Option, WireCall, WireFormat } from "../../src/models/wire/wire.ts";
 
 const FIRST: Forms = {
@@ -206,6 +207,8 @@ describe("refusedOption", () => {
     for (const [message, param, expected] of cases) {
       assert.deepEqual(await refused(openai, message, param === undefined ? {} : { param }), expected, message);
     }
+    const xai = "Model grok-4-latest does not support parameter reasoningEffort.";
+    for (const format of [openai, responses]) assert.deepEqual(await refused(format, xai), ["reasoning", true], xai);
   });
 
   test("finds the option in Anthropic's and Google's words", async () => {

@@ -24,8 +24,8 @@ export const openai: WireFormat = {
     format: /\bresponse_?format\b|\bjson_(object|schema)\b/i,
     // GPT-5.4 and later take no other effort than `none` beside tools, also not their own default.
     toolReasoning: BESIDE_TOOLS,
-    // Ollama: "does not support thinking".
-    reasoning: /\breasoning(_effort)?\b|\bthinking\b|\bchat_template_kwargs\b/i,
+    // Ollama: "does not support thinking". xAI: "does not support parameter reasoningEffort".
+    reasoning: /\breasoning(_?effort)?\b|\bthinking\b|\bchat_template_kwargs\b/i,
     cacheKey: /\bprompt_cache_key\b/i,
     usage: /\bstream_options\b/i,
     strictTools: /\bstrict\b|\bschema for function\b|\btools\b.*\bparameters\b/i,
