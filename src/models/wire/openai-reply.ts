@@ -123,6 +123,8 @@ function failIfError(json: JsonObject): void {
 
 /** The third is DashScope's. */
 const REFUSED = /content_filter|(?:content|bio|cyber|misalignment)_policy|data_?inspection|safety|invalid_prompt/i;
+/** OpenRouter's words for a request that is not of its form, with the code of a refusal. */
+const NOT_REFUSED = /^invalid_prompt .*invalid responses api request/i;
 /** DeepSeek's and OpenRouter's words, which have no code. */
 const REFUSED_WORDS = /content exists risk|requires moderation.*flagged/i;
 /** In this order: most servers; llama.cpp; xAI; TGI; Cohere, Gemini, Zhipu and Moonshot; DashScope. */
@@ -141,7 +143,8 @@ export const BESIDE_TOOLS = /\btools? with reasoning_effort\b/i;
 /** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
 export function describe({ message, code, param, type }: JsonObject, body: string): WireError {
   const words = wordsOf(code, type, typeof message === "string" ? message : body);
-  if (REFUSED.test(wordsOf(code, type)) || REFUSED_WORDS.test(words)) return { about: words, kind: "refused" };
+  const isRefused = REFUSED.test(wordsOf(code, type)) && !NOT_REFUSED.test(words);
+  if (isRefused || REFUSED_WORDS.test(words)) return { about: words, kind: "refused" };
   if (TOO_LONG.test(words)) return { about: words, kind: "too_long" };
   return {
     about: words,

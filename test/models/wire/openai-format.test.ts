@@ -155,6 +155,9 @@ test("reads refusals of the model and of a filter", () => {
   ]) {
     assert.equal(openai.readError(JSON.stringify(body)).kind, "refused");
   }
+  // OpenRouter's words for a member that it does not take.
+  const invalid = { error: { code: "invalid_prompt", message: "Invalid Responses API request" } };
+  assert.equal(openai.readError(JSON.stringify(invalid)).kind, undefined);
   const into = new Collector();
   openai.readEvent('{"choices":[{"delta":{"content":null,"refusal":"I can\'t"},"finish_reason":null}]}', into);
   openai.readEvent('{"choices":[{"delta":{},"finish_reason":"stop"}]}', into);
