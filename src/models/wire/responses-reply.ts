@@ -74,7 +74,8 @@ const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled", "queued", "
 
 /**
  * Reads a whole response. Of the one at the end of a stream, only what the events before it have not brought. Of its
- * messages, those of the answer, or all if there is none.
+ * messages, those of the answer. If there is none, what the model says beside its work counts, but not if it was cut
+ * off before it called a tool or answered.
  */
 function readResponse(response: JsonObject, event: string, into: Collector): void {
   const { status, error, incomplete_details: details, usage } = response;
@@ -82,9 +83,11 @@ function readResponse(response: JsonObject, event: string, into: Collector): voi
   const isCalled = into.calls.length > 0;
   const items = list(response.output).map(object);
   const isAnswered = items.some(({ type, phase }) => type === "message" && phase !== ASIDE);
+  const isCutOff = status === "incomplete" && !isCalled && !items.some(({ type }) => type === "function_call");
   for (const [at, item] of items.entries()) {
     const isKnown = item.type === "function_call" && isCalled;
-    if (!isKnown && !(isAnswered && item.phase === ASIDE)) readItem(item, at, event, into);
+    const isDropped = item.phase === ASIDE && (isAnswered || isCutOff);
+    if (!isKnown && !isDropped) readItem(item, at, event, into);
   }
   if (usage) readUsage(object(usage), into);
   into.finish(status === "completed" ? "stop" : endReason(ENDS, String(object(details).reason)));

@@ -232,6 +232,8 @@ const callItem = (id: string, name: string, given: string) => ({
   ...{ name, arguments: given },
 });
 
+const CALLED = callItem("a", "look", "{}");
+
 describe("a stream", () => {
   test("has calls in parallel, whose parts are told apart by their place", () => {
     const added = (output_index: number, item: object) => ({ type: "response.output_item.added", output_index, item });
@@ -378,11 +380,10 @@ describe("a stream", () => {
   test("has as text what the model says beside its work only if it says nothing else", () => {
     const aside = { ...messageItem("I look."), phase: "commentary" };
     const answer = { ...messageItem("It rains."), phase: "final_answer" };
-    const work = callItem("a", "look", "{}");
     for (const [output, text] of [
       [[aside, answer], "It rains."],
       [[answer, aside], "It rains."],
-      [[aside, work], "I look."],
+      [[aside, CALLED], "I look."],
       [[aside], "I look."],
     ] as const) {
       const events = output.flatMap((item, output_index) => {
@@ -411,6 +412,22 @@ describe("a stream", () => {
     assert.equal(read([...begun, delta(1, "It "), delta(0, "look."), delta(1, "rains.")]).text, "It rains.");
     // Where a server counts nothing.
     assert.equal(read([...begun.slice(0, 2), added(0, "final_answer"), delta(0, "It rains.")]).text, "It rains.");
+  });
+
+  test("has no text if it ends while the model has only said something beside its work", async () => {
+    const output = [{ ...messageItem("I look."), phase: "commentary" }];
+    const incomplete = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" }, output };
+    const replies = [
+      `data: ${JSON.stringify({ type: "response.incomplete", response: incomplete })}\n\n`,
+      JSON.stringify(incomplete),
+    ];
+    for (const raw of replies) {
+      // The call is repeated with room to think, as after any ceiling that was reached without text.
+      const [first, second] = await sent({}, { maxTokens: 50, reasoning: "low" }, { raw });
+      assert.deepEqual([first?.max_output_tokens, second?.max_output_tokens], [50, 4_146]);
+    }
+    const { text } = read([{ type: "response.incomplete", response: { ...incomplete, output: [...output, CALLED] } }]);
+    assert.equal(text, "I look.", "beside a call");
   });
 
   test("names the model and its usage, and shows that the model thinks", () => {
