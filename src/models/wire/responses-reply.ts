@@ -68,7 +68,13 @@ export function readWhole(body: string, into: Collector): void {
   readResponse(json, "response", into);
 }
 
-const ENDS: Readonly<Record<string, EndReason>> = { max_output_tokens: "length", content_filter: "content_filter" };
+/** OpenAI's first; the others are those of xAI, Volcengine and proxies. */
+const ENDS: Readonly<Record<string, EndReason>> = {
+  max_output_tokens: "length",
+  max_tokens: "length",
+  length: "length",
+  content_filter: "content_filter",
+};
 /** A response that is still running is none that can be waited for. */
 const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled", "queued", "in_progress"]);
 

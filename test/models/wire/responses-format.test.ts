@@ -451,6 +451,9 @@ describe("a stream", () => {
   test("ends with the reason of an incomplete response", () => {
     for (const [reason, end] of [
       ["max_output_tokens", "length"],
+      // xAI, Volcengine and proxies.
+      ["length", "length"],
+      ["max_tokens", "length"],
       ["content_filter", "content_filter"],
       ["steered", "unknown"],
       ["constructor", "unknown"],
