@@ -50,9 +50,14 @@ export function readEvent(data: string, into: Collector): void {
       readItem(item, key, type, into);
       return;
     case "response.completed":
+    case "response.done":
+      readResponse({ status: "completed", ...object(json.response) }, type, into);
+      return;
     case "response.incomplete":
+      readResponse({ status: "incomplete", ...object(json.response) }, type, into);
+      return;
     case "response.failed":
-      readResponse({ status: type.slice("response.".length), ...object(json.response) }, type, into);
+      readResponse({ status: "failed", ...object(json.response) }, type, into);
       return;
     default:
       if (type.startsWith("response.reasoning")) into.thinks = true;

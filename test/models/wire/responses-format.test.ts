@@ -464,6 +464,9 @@ describe("a stream", () => {
     }
     // The name of the event stands for a status that is missing.
     assert.equal(read([{ type: "response.completed", response: null }]).reason, "stop");
+    // What some gateways send in its place.
+    const { reason, isWhole } = read([{ type: "response.done", response: { output: [] } }]);
+    assert.deepEqual([reason, isWhole], ["stop", true]);
   });
 
   test("is a refusal if the model says so", () => {
