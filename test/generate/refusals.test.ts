@@ -244,6 +244,16 @@ describe("a request that exceeds the context window of every model", () => {
     const { end } = await send({ prompt: "word ".repeat(110) });
     assert.equal(end?.finish, "stop");
   });
+
+  // A server with a window that is too small may cut the beginning off and answer the rest.
+  test("reaches no model whose window is too small, also if it nearly fills that of another", async () => {
+    for (const effort of ["low", "medium", "high"] as const) {
+      small.script({});
+      const { end } = await (callers(small.service).REST ?? assert.fail())({ prompt: "word ".repeat(140), effort });
+      assert.equal(end?.finish, "stop");
+      assert.deepEqual([small.vendors.openai.calls.length, small.vendors.google.calls.length], [0, 0], effort);
+    }
+  });
 });
 
 describe.each(TRANSPORTS)("a thinking model over %s", (transport) => {

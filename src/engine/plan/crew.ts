@@ -18,16 +18,24 @@ const SAMPLES = { count: 3, temperature: 0.7 };
 /** Largest share of the context window that a request may take: tokenizers differ, and the answer needs space. */
 const CONTEXT_SHARE = 0.8;
 
-/** The members that support the request's images and length; all members if none does. */
+/**
+ * The members that see images if the request has some, and whose context window leaves space for an answer; without
+ * such a one those whose window takes the request; without such a one all that see images, or all members.
+ */
 export function eligible(
   members: readonly Member[],
   { hasImages, inputTokens = 0 }: { hasImages: boolean; inputTokens?: number | undefined },
 ): readonly Member[] {
-  const isAble = ({ images, contextTokens = Number.POSITIVE_INFINITY }: Member) =>
-    (images || !hasImages) && inputTokens <= contextTokens * CONTEXT_SHARE;
-  if (members.every(isAble)) return members;
-  const able = members.filter(isAble);
-  return able.length > 0 ? able : members;
+  const fits = ({ contextTokens = Number.POSITIVE_INFINITY }: Member, share: number) =>
+    inputTokens <= contextTokens * share;
+  if (members.every((member) => (member.images || !hasImages) && fits(member, CONTEXT_SHARE))) return members;
+  const seeing = members.filter(({ images }) => images || !hasImages);
+  const able = seeing.length > 0 ? seeing : members;
+  for (const share of [CONTEXT_SHARE, 1]) {
+    const fitting = able.filter((member) => fits(member, share));
+    if (fitting.length > 0) return fitting;
+  }
+  return able;
 }
 
 /** Constants of a vote on a kind of question. Without accuracies, further votes count as little as anywhere. */
