@@ -3,7 +3,7 @@ import { Failure } from "../contract/failure.ts";
 import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { rank } from "../models/order.ts";
-import type { End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
+import type { DraftReport, End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import { abilityOf } from "./difficulty/difficulty.ts";
 import { tierInTurn } from "./plan/crew.ts";
 import { repairSteps, Steps } from "./plan/step.ts";
@@ -11,6 +11,7 @@ import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   type Engine,
   type EngineEvent,
+  type Finish,
   membersFor,
   modelCall,
   outputCeiling,
@@ -25,8 +26,8 @@ const CORRECT = "Send the corrected JSON object, whole, and nothing else.";
 
 /**
  * Answers with an object that is valid against the caller's JSON Schema. It makes up to three attempts: the plan, in
- * which only valid drafts count; a retry with the validator's errors; the other tier. The syntax of each result is
- * repaired first.
+ * which only valid drafts count; a retry with the validator's errors; the other tier. If they fail, a valid draft of
+ * the plan is the answer. The syntax of each result is repaired first.
  */
 export async function* strictAnswer(
   engine: Engine,
@@ -41,16 +42,25 @@ export async function* strictAnswer(
   const { members: ranked } = rank(membersFor(engine, question), abilityOf(question.kind), engine.knowledge?.());
   const read = (text: string) => validObject(text, validate);
   let reask: Prompt | undefined;
+  let drafts: readonly DraftReport[] = [];
+  const asked: Question = {
+    ...question,
+    streamed: false,
+    onDrafts(reports, chosen) {
+      drafts = reports.filter(({ canonical }) => canonical !== undefined);
+      question.onDrafts?.(reports, chosen);
+    },
+  };
 
   for (const attempt of [
-    () => ({ model: planOf(engine, { ...question, streamed: false }, steps, read), prompt }),
+    () => ({ model: planOf(engine, asked, steps, read), prompt }),
     // Without errors to show, as after a result that was too long, a retry would end the same way.
     () => reask && { model: tierInTurn("reask", tier, ranked, steps), prompt: reask },
     () => ({ model: tierInTurn("escalate", other, ranked, steps), prompt }),
   ]) {
     const next = attempt();
     if (!next) continue;
-    const call = modelCall({ ...question, streamed: false }, signal, next.prompt);
+    const call = modelCall(asked, signal, next.prompt);
     let result: Result;
     try {
       result = yield* collect(next.model, call);
@@ -58,6 +68,7 @@ export async function* strictAnswer(
       if (signal.aborted) throw signal.reason;
       // The request fits, but not with its first answer and the errors.
       if (next.prompt === reask && isTooLong(error)) continue;
+      if (drafts.length > 0) break;
       // The failed model has already tried the other tier.
       throw toUpstreamFailure(error, question);
     }
@@ -69,21 +80,29 @@ export async function* strictAnswer(
     if (result.last) yield { type: "step", step: fits ? result.last : { ...result.last, outcome: "failed" } };
     if (checked.ok && checked.repaired) yield* repairSteps(steps);
     if (checked.ok && fits) {
-      yield { type: "text", text: checked.text };
-      yield {
-        type: "finish",
-        reason: "stop",
-        outputTokens,
-        cachedTokens: result.end.usage?.cachedTokens ?? 0,
-        model: result.end.model,
-        version: result.end.version,
-        structured: checked.text,
-      };
-      return;
+      const { usage, model, version } = result.end;
+      return yield* whole(checked.text, { outputTokens, cachedTokens: usage?.cachedTokens ?? 0, model, version });
     }
     reask = !checked.ok && checked.errors ? buildReask(prompt, result.text, checked.errors, CORRECT) : undefined;
   }
+  for (const { canonical = "", ...from } of drafts) {
+    const outputTokens = await engine.tokenizer.countAsync(canonical);
+    if (outputTokens > outputCeiling(question)) continue;
+    const step = steps.begin("fallback", "service");
+    yield { type: "step", step };
+    yield { type: "step", step: { ...step, outcome: "ok", detail: "a valid draft" } };
+    return yield* whole(canonical, { ...from, outputTokens });
+  }
   throw new Failure("structured_output_failed");
+}
+
+/** A valid object and its end. */
+function* whole(
+  text: string,
+  { outputTokens, cachedTokens, model, version }: Omit<Finish, "type" | "reason">,
+): Generator<EngineEvent> {
+  yield { type: "text", text };
+  yield { type: "finish", reason: "stop", outputTokens, cachedTokens, model, version, structured: text };
 }
 
 /**

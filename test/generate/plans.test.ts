@@ -315,6 +315,21 @@ describe("plans of a service with three vendors", () => {
     assert.deepEqual([...outcomes].sort(), [200, 502]);
   });
 
+  test("answers with a valid draft where the models that are asked after it give no valid object", async ({
+    shared: { count, pool, script, ask },
+  }) => {
+    const valid = '{"city":"Paris","people":2100000}';
+    const draft = { text: valid, usage: { input: 40, cached: 12, output: 9 } };
+    script({ openai: { draft: { text: "I cannot say." } }, anthropic: { draft }, google: { draft: { text: "[]" } } });
+    const prompt = "How many people live in the capital of France?";
+    const response_format = { type: "json_schema", schema: SCHEMA };
+    const body = await ask({ prompt, effort: "medium", response_format, intelligence_trace: true });
+    const { answer, usage, finish_reason, intelligence_trace: trace } = body;
+    assert.deepEqual([answer, finish_reason, trace.steps.at(-1).kind], [valid, "stop", "fallback"]);
+    assert.deepEqual([usage.output_tokens, usage.cached_tokens], [count(valid), 12]);
+    assert.equal((await rowOf(pool, body.id)).model, "member-anthropic-fast");
+  });
+
   test("does not charge an answer that is cut short at the deadline", async ({
     shared: { pool, start, script, calls, stream },
     t,
