@@ -6,7 +6,7 @@ import { rank } from "../models/order.ts";
 import type { DraftReport, End, Model, ModelCall, Prompt, Step } from "../models/port/model.ts";
 import { abilityOf } from "./difficulty/difficulty.ts";
 import { tierInTurn } from "./plan/crew.ts";
-import { repairSteps, Steps } from "./plan/step.ts";
+import { fallbackSteps, repairSteps, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   type Engine,
@@ -88,9 +88,7 @@ export async function* strictAnswer(
   for (const { canonical = "", ...from } of drafts) {
     const outputTokens = await engine.tokenizer.countAsync(canonical);
     if (outputTokens > outputCeiling(question)) continue;
-    const step = steps.begin("fallback", "service");
-    yield { type: "step", step };
-    yield { type: "step", step: { ...step, outcome: "ok", detail: "a valid draft" } };
+    yield* fallbackSteps(steps);
     return yield* whole(canonical, { ...from, outputTokens });
   }
   throw new Failure("structured_output_failed");

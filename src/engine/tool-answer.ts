@@ -4,10 +4,10 @@ import { randomHex } from "../contract/random-hex.ts";
 import type { Tier } from "../contract/terms.ts";
 import { UpstreamError } from "../models/failover.ts";
 import { rank } from "../models/order.ts";
-import type { End, Model, Piece, Pieces, Tools, WrittenCall } from "../models/port/model.ts";
+import type { DraftReport, End, Model, ModelCall, Piece, Pieces, Tools, WrittenCall } from "../models/port/model.ts";
 import { abilityOf } from "./difficulty/difficulty.ts";
 import { tierInTurn } from "./plan/crew.ts";
-import { repairSteps, Steps } from "./plan/step.ts";
+import { fallbackSteps, repairSteps, Steps } from "./plan/step.ts";
 import { buildPrompt, buildReask } from "./prompt.ts";
 import {
   type CallEvent,
@@ -32,7 +32,7 @@ const FAILED =
 
 /**
  * Answers a question whose answer may ask for tools. Text leaves as it comes. Calls leave together, at the end, when
- * all of them are checked. If they are not valid, a model is asked once more.
+ * all of them are checked. If they are not valid, a model is asked once more; then the valid calls of a draft count.
  * @throws Failure structured_output_failed if they are not valid then
  */
 export async function* toolAnswer(
@@ -45,7 +45,16 @@ export async function* toolAnswer(
   const prompt = buildPrompt(question.conversation, question.shape);
   const read = (text: string) => extractObject(text).structured ?? undefined;
   const plan = planOf(engine, question, steps, read);
-  const first = yield* attempt(engine, question, signal, plan.ask(modelCall(question, signal, prompt)));
+  let drafts: readonly DraftReport[] = [];
+  const asked = modelCall(question, signal, prompt);
+  const call: ModelCall = {
+    ...asked,
+    onDrafts(reports, chosen) {
+      drafts = reports;
+      asked.onDrafts?.(reports, chosen);
+    },
+  };
+  const first = yield* attempt(engine, question, signal, plan.ask(call));
   let checked = check(first, tools, engine);
   let last = first;
   if (!checked.ok && checked.errors.length > 0) {
@@ -55,9 +64,16 @@ export async function* toolAnswer(
     last = yield* secondAttempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
     checked = check(last, again.tools, engine);
   }
+  const written = last === first ? [first] : [first, last];
   // A second answer that a stop sequence or a filter has ended has no calls either.
-  if (!checked.ok || (last !== first && checked.calls.length === 0))
-    throw new Failure("structured_output_failed", { message: FAILED });
+  if (!checked.ok || (last !== first && checked.calls.length === 0)) {
+    const draft = drafts.find(({ canonical, calls }) => canonical !== undefined && calls.length > 0);
+    checked = draft ? checkCalls(draft.calls, tools, engine.validators) : checked;
+    if (!draft || !checked.ok) throw new Failure("structured_output_failed", { message: FAILED });
+    const { model, version, cachedTokens } = draft;
+    last = { ...last, finish: { ...last.finish, model, version, cachedTokens } };
+    yield* fallbackSteps(steps);
+  }
   const { calls } = checked;
   if (calls.length === 0) {
     if (question.shape !== "json_schema") return yield last.finish;
@@ -70,7 +86,6 @@ export async function* toolAnswer(
   }
   if (checked.repaired) yield* repairSteps(steps);
   const isStrict = question.shape === "json_schema";
-  const written = last === first ? [first] : [first, last];
   // Beside a JSON Schema, the text before calls does not leave.
   const textTokens = written.reduce(
     (sum, { text, finish }) => sum + (text === "" || isStrict ? 0 : finish.outputTokens),

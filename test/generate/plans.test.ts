@@ -330,6 +330,24 @@ describe("plans of a service with three vendors", () => {
     assert.equal((await rowOf(pool, body.id)).model, "member-anthropic-fast");
   });
 
+  test("calls the tools of a valid draft where the models that are asked after it give no valid calls", async ({
+    shared: { pool, script, ask, stream },
+  }) => {
+    const city = (given: string) => ({ text: "I look.", calls: [{ name: "weather", arguments: given }] });
+    const valid = { ...city('{"city":"Oslo"}'), usage: { input: 40, cached: 12, output: 9 } };
+    const wrong = { draft: city('{"town":"Oslo"}') };
+    script({ openai: wrong, anthropic: { draft: valid }, google: wrong });
+    const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const request = { prompt: "The weather in Oslo?", effort: "medium", tools: [{ name: "weather", parameters }] };
+    const { id, answer, tool_calls, usage, finish_reason } = await ask(request);
+    assert.deepEqual([answer, finish_reason, usage.cached_tokens], ["I look.", "tool_calls", 12]);
+    assert.deepEqual([tool_calls.length, tool_calls[0].arguments], [1, { city: "Oslo" }]);
+    assert.equal((await rowOf(pool, id)).model, "member-anthropic-fast");
+    const events = await stream(request);
+    const called = events.find(({ event }) => event === "tool_call")?.data as Record<string, unknown>;
+    assert.deepEqual([textOf(events), called.arguments], ["I look.", { city: "Oslo" }]);
+  });
+
   test("does not charge an answer that is cut short at the deadline", async ({
     shared: { pool, start, script, calls, stream },
     t,

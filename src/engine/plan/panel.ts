@@ -133,8 +133,8 @@ export function panel(options: PanelOptions): Model {
   return { name: "panel", ask };
 }
 
-function reportOf({ end: { model, version, usage }, canonical, text, step }: Draft): DraftReport {
-  return { model, version, canonical, text, cachedTokens: usage?.cachedTokens ?? 0, step };
+function reportOf({ end: { model, version, usage }, canonical, text, calls, step }: Draft): DraftReport {
+  return { model, version, canonical, text, calls, cachedTokens: usage?.cachedTokens ?? 0, step };
 }
 
 /** A draft, or why there is none. */

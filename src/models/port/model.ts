@@ -133,6 +133,7 @@ export interface DraftReport {
   /** Canonical form by which drafts are compared; undefined if the draft has none. */
   readonly canonical: string | undefined;
   readonly text: string;
+  readonly calls: readonly WrittenCall[];
   /** Tokens of the prompt that the vendor read from its cache. */
   readonly cachedTokens: number;
   /** See `ModelCall.step`. */
