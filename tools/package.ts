@@ -127,6 +127,16 @@ const BUNDLED = [
   ...["marked", "minisearch", "preact", "uplot"],
 ];
 
+/** What `tools/pack-cmaps.ts` packs. */
+const CHARACTER_MAPS = {
+  "bom-ref": "cmaps",
+  type: "data",
+  name: "cmaps",
+  version: "6.1.200",
+  purl: "pkg:npm/pdfjs-dist@6.1.200#cmaps",
+  licenses: [{ license: { id: "BSD-3-Clause" } }],
+};
+
 /** Writes the software bill of materials of a package, in CycloneDX, into its folder and beside its tarball. */
 function writeBill(folder: string): void {
   const args = ["sbom", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=application", "--omit=dev"];
@@ -142,7 +152,7 @@ function writeBill(folder: string): void {
   // npm leaves out a licence that SPDX does not list, such as "BSD".
   for (const found of bill.components)
     found.licenses ??= [{ license: { name: packages[`node_modules/${found.name}`]?.license ?? "unknown" } }];
-  bill.components.push(...bundled);
+  bill.components.push(...bundled, CHARACTER_MAPS);
   bill.metadata.component.name = "chorus";
   for (const path of [join(folder, "sbom.cdx.json"), join(OUT, "chorus.cdx.json")])
     writeFileSync(path, `${JSON.stringify(bill, null, 2)}\n`);

@@ -1,6 +1,7 @@
 import { getDocumentProxy, getResolvedPDFJS } from "unpdf";
 import type { PDFDocumentProxy } from "unpdf/pdfjs";
 import { Unreadable } from "./attachment.ts";
+import { CharacterMaps } from "./character-maps.ts";
 
 /** Most pages that are read. */
 const MAX_PAGES = 500;
@@ -32,6 +33,7 @@ export async function readPdf(bytes: Uint8Array, milliseconds: number): Promise<
       // Text extraction needs no fonts, and warnings would print content of the file.
       useSystemFonts: false,
       disableFontFace: true,
+      BinaryDataFactory: CharacterMaps,
       verbosity: VerbosityLevel.ERRORS,
     });
     const last = Math.min(MAX_PAGES, pdf.numPages);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { deflateRawSync } from "node:zlib";
+import { deflateRawSync, deflateSync } from "node:zlib";
 import { afterAll, describe, it } from "vitest";
 import { Failure } from "../../../src/contract/failure.ts";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
@@ -65,6 +65,25 @@ describe("reading of attachments", () => {
     const table = `<w:tbl><w:tr><w:tc>${paragraph("a")}</w:tc><w:tc>${paragraph("b")}</w:tc></w:tr></w:tbl>`;
     const word = docx(paragraph("Title", "Heading1") + paragraph("A &amp; B") + table);
     assert.equal(await textOf(DOCX, word), "# Title\n\nA & B\n\na | b");
+  });
+
+  // Most PDFs in these languages contain no map from their codes to characters: they name one that each reader has.
+  it.each([
+    ["Japan1", "UniJIS-UCS2-H", "65e5672c8a9e", "日本語"],
+    ["Japan1", "90ms-RKSJ-H", "93fa967b8cea", "日本語"],
+    ["Japan1", "Identity-H", "0e8a", "本"],
+    ["GB1", "GBK-EUC-H", "d6d0cec4", "中文"],
+    ["CNS1", "ETen-B5-H", "a4a4a4e5", "中文"],
+    ["Korea1", "KSCms-UHC-H", "c7d1b1db", "한글"],
+  ])("reads a PDF whose text is in %s by the character map %s", async (ordering, map, codes, text) => {
+    const system = `/CIDSystemInfo << /Registry (Adobe) /Ordering (${ordering}) /Supplement 2 >>`;
+    const font = `<< /Type /Font /Subtype /Type0 /BaseFont /Any /Encoding /${map} /DescendantFonts [1000 0 R] >>`;
+    const objects: [number, string][] = [
+      [1000, `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Any ${system} /FontDescriptor 1001 0 R >>`],
+      [1001, "<< /Type /FontDescriptor /FontName /Any /Flags 6 /FontBBox [0 0 1000 1000] /ItalicAngle 0 >>"],
+    ];
+    const contents = [deflateSync(`BT /F1 12 Tf 72 720 Td <${codes}> Tj ET`)];
+    assert.equal(await textOf(PDF, pdf([], { contents, font, objects })), text);
   });
 
   it("gives texts with their tokens and unchanged images, each kind in order", async () => {
