@@ -315,6 +315,18 @@ describe("plans of a service with three vendors", () => {
     assert.deepEqual([...outcomes].sort(), [200, 502]);
   });
 
+  test("does not take a code for the one without its zeros", async ({ shared: { script, ask } }) => {
+    const city = (code: string) => ({ text: `{"city":"${code}","people":1}` });
+    script({ openai: { draft: city("1234") }, anthropic: { draft: city("01234") } });
+    const response_format = { type: "json_schema", schema: SCHEMA };
+    const prompt = "Extract the postal code of the city: 01234 Town, 1 person.";
+    const { intelligence_trace: trace } = await ask({
+      ...{ prompt, effort: "medium", response_format },
+      intelligence_trace: true,
+    });
+    assert.deepEqual([trace.agreement, trace.escalations], [0.5, 1]);
+  });
+
   test("answers with a valid draft where the models that are asked after it give no valid object", async ({
     shared: { count, pool, script, ask },
   }) => {

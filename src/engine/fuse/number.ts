@@ -41,7 +41,7 @@ const NO_UNIT = regex("i")`
 /**
  * Canonical form of a number: `18` for `18.0`, `$18`, `1.8e1` and `18 dollars`, `0.5` for `1/2`, `1/3` for `2/6`.
  * Currency, unit and percent sign are dropped, because models often omit them and all drafts answer the same
- * question.
+ * question. Zeros in front stay, because they belong to a code, such as a postal one.
  * @returns undefined if the text is not exactly one number
  */
 export function canonicalNumber(text: string): string | undefined {
@@ -56,7 +56,9 @@ export function canonicalNumber(text: string): string | undefined {
   }
   if (!/\d/.test(`${digits ?? ""}${decimals ?? ""}`)) return undefined;
   const mantissa = `${(digits ?? "0").replaceAll(/[ ,]/g, "")}${decimals === "." ? "" : (decimals ?? "")}`;
-  return decimal(`${minus}${mantissa}e${BigInt(e ?? power ?? 0) + shift}`);
+  const exponent = BigInt(e ?? power ?? 0) + shift;
+  if (exponent === 0n && /^0\d/.test(mantissa)) return `${minus}${mantissa}`;
+  return decimal(`${minus}${mantissa}e${exponent}`);
 }
 
 function isUnit(unit: string): boolean {

@@ -115,6 +115,8 @@ test("gives different forms for different answers", () => {
     ["\\sqrt{2}", "2"],
     ["1.5 and 2.5", "15 and 25"],
     ["12345678901234567890", "12345678901234567891"],
+    ["01234", "1234", "001234", "-01234"],
+    ["The area code is 030.\nAnswer: 030", "30"],
   ];
   for (const texts of sets) assert.equal(new Set(texts.map(closedAnswer)).size, texts.length, texts.join(" | "));
 });

@@ -18,6 +18,7 @@ test("compares values by meaning and keeps them as written", () => {
   assert.equal(vote('{"a":"Paris."}', '{"a":"paris"}', '{"a":"Rome"}'), '{"a":"Paris."}');
   assert.equal(vote('{"a":"$1,200"}', '{"a":"1200"}', '{"a":"1300"}'), '{"a":"$1,200"}');
   assert.equal(vote('{"a":"5 kg"}', '{"a":"5 lb"}', '{"a":"5 lb"}'), '{"a":"5 lb"}');
+  assert.equal(vote('{"a":"1234"}', '{"a":"01234"}', '{"a":"01234"}'), '{"a":"01234"}');
   assert.equal(vote('{"a":null}', '{"a":"null"}', '{"a":"null"}'), '{"a":"null"}');
 });
 
