@@ -70,7 +70,11 @@ class Candidates {
 
   /** The models in order, each with its call and whether it is the last one, then the last resort. */
   *next(call: ModelCall): Generator<{ model: Model; call: ModelCall; isLast: boolean }, void, undefined> {
-    for (const [at, model] of this.#models.entries()) yield { model, call, isLast: at === this.#models.length - 1 };
+    const replaceable = { ...call, isReplaceable: true };
+    for (const [at, model] of this.#models.entries()) {
+      const isLast = at === this.#models.length - 1;
+      yield { model, call: isLast ? call : replaceable, isLast };
+    }
     const { model } = this.#leastBad ?? {};
     if (model && !this.#isRefused) yield { model, call: { ...call, isLastResort: true }, isLast: true };
   }

@@ -106,7 +106,7 @@ class ResilientCall implements Pieces {
   /** Reads a piece. Before the first text, a failure begins another try. */
   async #advance(): Promise<NextPiece> {
     try {
-      this.#retries ??= new Retries(this.#shared.options, this.#silenceMs);
+      this.#retries ??= new Retries(this.#shared.options, this.#silenceMs, this.#call.isReplaceable);
       this.#attempt ??= enter(this.#shared, this.#call);
       for (;;) {
         const beginning = this.#current ?? this.#begin(this.#attempt);

@@ -13,19 +13,26 @@ export interface RetryOptions {
   random?: () => number;
 }
 
+/** Longest wait before a retry of a call that another model can take over, in milliseconds. */
+const MAX_REPLACEABLE_MS = 1_000;
+
 /**
  * Decides whether and when a failed call of one model is retried. `ModelError.retryable` says which failures can be:
  * status 429 and 5xx, timeouts and broken connections. The wait is the one that the vendor asked for (`Retry-After`),
  * otherwise exponential backoff with full jitter. No retry starts later than `windowMs` after the first try, so that
- * the next model of a failover still has time.
+ * the next model of a failover still has time. Where there is a next model, no wait is longer than a second.
  */
 export class Retries {
   readonly #options: RetryOptions;
+  readonly #maxWaitMs: number;
   readonly #endsAt: number;
   #failed = 0;
 
-  constructor(options: RetryOptions, windowMs: number) {
+  /** @param isReplaceable whether another model is asked if this one fails */
+  constructor(options: RetryOptions, windowMs: number, isReplaceable = false) {
     this.#options = options;
+    const { maxWaitMs = 5_000 } = options;
+    this.#maxWaitMs = isReplaceable ? Math.min(maxWaitMs, MAX_REPLACEABLE_MS) : maxWaitMs;
     this.#endsAt = performance.now() + windowMs;
   }
 
@@ -34,10 +41,10 @@ export class Retries {
    * @returns the wait before the retry, in milliseconds; undefined when the call is not retried
    */
   next({ retryable, retryAfterMs }: ModelError): number | undefined {
-    const { retries = 2, backoffMs = 250, maxWaitMs = 5_000, random = Math.random } = this.#options;
-    const wait = retryAfterMs ?? random() * Math.min(maxWaitMs, backoffMs * 2 ** this.#failed);
+    const { retries = 2, backoffMs = 250, random = Math.random } = this.#options;
+    const wait = retryAfterMs ?? random() * Math.min(this.#maxWaitMs, backoffMs * 2 ** this.#failed);
     this.#failed++;
-    const isPossible = retryable && this.#failed <= retries && wait <= maxWaitMs;
+    const isPossible = retryable && this.#failed <= retries && wait <= this.#maxWaitMs;
     return isPossible && performance.now() + wait <= this.#endsAt ? wait : undefined;
   }
 }

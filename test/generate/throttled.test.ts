@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
+import { textOf } from "../helpers/bench.ts";
 import { NAMES, startPanel } from "../helpers/panel.ts";
 import { rpcFailure, transports } from "../helpers/rpc.ts";
 import { readEvents } from "../helpers/service.ts";
@@ -81,6 +82,15 @@ function always(replies: Record<VendorKind, Reply>): void {
 }
 
 const limited = (wait: string): Reply => ({ status: 429, headers: { "retry-after": wait } });
+
+test("another vendor answers at once when one asks for a wait of seconds", async () => {
+  always({ openai: limited("4"), anthropic: { text: "Hello." }, google: { text: "Hello." } });
+  const { answer } = await panel.ask({ prompt: "Say hello.", effort: "low" });
+  const events = await panel.stream({ prompt: "Say hello.", effort: "low" });
+  assert.deepEqual([answer, textOf(events)], ["Hello.", "Hello."]);
+  // It is not called again after the wait.
+  assert.equal(panel.vendors.openai.calls.length, 2);
+});
 
 test("503 with the shortest wait when all vendors throttle, also once their circuits are open", async () => {
   const date = new Date(Date.now() + 600_000).toUTCString();

@@ -10,6 +10,12 @@ test("waits as long as the vendor asks for", () => {
   assert.equal(new Retries({}, 60_000).next(failure(1_200)), 1_200);
 });
 
+test("waits for a second at most where another model can take over", () => {
+  assert.equal(new Retries({}, 60_000, true).next(failure(1_000)), 1_000);
+  assert.equal(new Retries({}, 60_000, true).next(failure(1_001)), undefined);
+  assert.equal(new Retries({ maxWaitMs: 500 }, 60_000, true).next(failure(501)), undefined);
+});
+
 test("without a hint, the random wait doubles up to its maximum", () => {
   const retries = new Retries({ retries: 4, backoffMs: 100, maxWaitMs: 300, random: () => 0.5 }, 60_000);
   const waits = [1, 2, 3, 4].map(() => retries.next(failure()));
