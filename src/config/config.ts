@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { ConfigError, type Env } from "./config-error.ts";
 import { dataDirOf } from "./data-dir.ts";
+import { readDatabaseUrl } from "./database-url.ts";
 import { readWithFiles } from "./file-variables.ts";
 import { readLearning } from "./learning.ts";
 import { readMail } from "./mail.ts";
@@ -54,7 +55,7 @@ function readProcess(env: Env) {
       names: hostNames(env, "RPC_NAMES"),
     },
     /** Connection string of the operator's Postgres; undefined starts the embedded one. */
-    databaseUrl: databaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
+    databaseUrl: readDatabaseUrl(env, "DATABASE_URL", "unset it to use the embedded Postgres"),
     /** Direct address of the same Postgres, where `databaseUrl` names a pooler. */
     databaseListenUrl: listenUrl(env),
     dataDir: dataDirOf(env),
@@ -182,19 +183,9 @@ function migrates(env: Env): boolean {
 }
 
 function listenUrl(env: Env): string | undefined {
-  const url = databaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL");
+  const url = readDatabaseUrl(env, "DATABASE_LISTEN_URL", "unset it to use DATABASE_URL");
   if (url !== undefined && !env.DATABASE_URL) {
     throw new ConfigError("DATABASE_LISTEN_URL needs DATABASE_URL. Set that, or unset DATABASE_LISTEN_URL.");
   }
   return url;
-}
-
-/** Reads the address of a Postgres. @param otherwise what to do instead of correcting the value */
-function databaseUrl(env: Env, name: string, otherwise: string): string | undefined {
-  const text = env[name];
-  if (!text) return undefined;
-  if (!/^postgres(ql)?:\/\//.test(text)) {
-    throw new ConfigError(`${name} must start with postgres:// or postgresql://. Correct it or ${otherwise}.`);
-  }
-  return text;
 }

@@ -34,6 +34,11 @@ test("chorus migrate says what is wrong and exits with code 1", async (t) => {
   const cases: [env: Record<string, string>, message: RegExp][] = [
     [{}, /^chorus: DATABASE_URL is not set\./],
     [{ DATABASE_URL_FILE: "/nothing" }, /^chorus: DATABASE_URL_FILE names \/nothing, which cannot be read\./],
+    [
+      { DATABASE_URL: "host=db user=chorus password=secret" },
+      /^chorus: DATABASE_URL must start with postgres:\/\/[^=]+$/,
+    ],
+    [{ DATABASE_URL: '"postgres://u:secret@db/chorus"' }, /^chorus: DATABASE_URL must start with postgres:\/\/[^@]+$/],
     [{ DATABASE_URL: "postgres://host:port/db" }, /^chorus: DATABASE_URL must be an address/],
     [{ DATABASE_URL: absent.href }, /^chorus: The database refuses this service: .*absent/],
   ];
