@@ -31,8 +31,9 @@ export async function whenAvailable<T>(run: () => Promise<T>, { url, log, signal
     try {
       return await orAborted(run(), signal);
     } catch (error) {
+      signal.throwIfAborted();
       const isOutdated = error instanceof OutdatedSchema;
-      if (signal.aborted || !(isOutdated || isUnavailable(error))) throw error;
+      if (!isOutdated && !isUnavailable(error)) throw error;
       const now = performance.now();
       if (now >= nextLine) {
         nextLine = now + LINE_MS;
@@ -41,7 +42,8 @@ export async function whenAvailable<T>(run: () => Promise<T>, { url, log, signal
         log.warn(facts, isOutdated ? WAITING_FOR_SCHEMA : WAITING);
       }
     }
-    await sleep(pause * (0.5 + Math.random() / 2), undefined, { signal });
+    // An aborted sleep throws an error of its own, with the reason as its cause.
+    await sleep(pause * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
   }
 }
 
