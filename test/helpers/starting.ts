@@ -16,6 +16,8 @@ export interface Starting {
   status(path: string): Promise<number>;
   /** Standard output and log so far. */
   output(): string;
+  /** Sends SIGHUP. */
+  reload(): void;
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
   readonly exit: Promise<number | null>;
@@ -48,6 +50,7 @@ export async function startEarly(t: Lifetime, env: Record<string, string>): Prom
       await response?.body?.cancel();
       return response?.status ?? 0;
     },
+    reload: () => void child.kill("SIGHUP"),
     stop() {
       child.kill("SIGTERM");
       return exit;

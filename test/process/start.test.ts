@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import { test } from "vitest";
+import { makeFolder } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startServer } from "../helpers/server.ts";
 import { startEarly } from "../helpers/starting.ts";
@@ -37,6 +40,23 @@ test("waits for a database that is away, says why, and starts when it is there",
   assert.equal(await service.status("/v1/quotas"), 200);
   await until(() => service.output().includes("Chorus is ready"));
   assert.equal(await service.stop(), 0);
+});
+
+test("SIGHUP at the beginning of a start does not end the service", async (t) => {
+  const { url } = await testDatabase(t);
+  const folder = await makeFolder(t);
+  await Promise.all(
+    ["1", "2"].map(async (CHORUS_WORKERS) => {
+      const DATA_DIR = join(folder, CHORUS_WORKERS);
+      const env = { DATABASE_URL: url, DATA_DIR, CHORUS_WORKERS, NODE_COMPILE_CACHE: "" };
+      const service = await startEarly(t, env);
+      // It is made before the other modules are loaded.
+      await until(() => existsSync(DATA_DIR), 0);
+      service.reload();
+      await until(async () => (await service.status("/readyz")) === 200);
+      assert.equal(await service.stop(), 0);
+    }),
+  );
 });
 
 test("SIGTERM ends a service that waits for a database which refuses, does not answer or has no address", async (t) => {
