@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,7 +14,9 @@ import { test as base, OFFLINE } from "./helpers/fixtures.ts";
 import { blocks, pages, ROOT, WITHOUT_NPM } from "./helpers/guides.ts";
 import type { Lifetime } from "./helpers/lifetime.ts";
 import { startPanel } from "./helpers/panel.ts";
+import { freePort } from "./helpers/server.ts";
 import { startService, type TestService } from "./helpers/service.ts";
+import { until } from "./helpers/until.ts";
 import { startVendor } from "./helpers/vendors.ts";
 
 const execute = promisify(execFile);
@@ -344,19 +348,8 @@ describe("the guides work as written against a running service", () => {
     assert.ok(nginx && caddy);
     const missing: string[] = [];
     if (await hasProgram("nginx", "-v")) {
-      const pem = ["-keyout", `${folder}/key.pem`, "-out", `${folder}/cert.pem`];
-      await execute("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...pem, "-subj", "/CN=localhost"]);
-      const site = nginx.text
-        .replace(/\/etc\/ssl\/chorus\.pem/, `${folder}/cert.pem`)
-        .replace(/\/etc\/ssl\/chorus\.key/, `${folder}/key.pem`);
-      const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map((name) => `${name}_temp_path ${folder}/${name};`)
-        .join("\n");
-      await writeFile(
-        join(folder, "nginx.conf"),
-        `pid ${folder}/pid;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}\n}\n`,
-      );
-      await execute("nginx", ["-t", "-e", `${folder}/log`, "-c", join(folder, "nginx.conf")]);
+      const configuration = await nginxConfiguration(folder, nginx.text);
+      await execute("nginx", ["-t", "-e", `${folder}/log`, "-c", configuration]);
     } else missing.push("nginx");
     if (await hasProgram("caddy", "version")) {
       await writeFile(join(folder, "Caddyfile"), caddy.text);
@@ -366,6 +359,68 @@ describe("the guides work as written against a running service", () => {
     skip(missing.length > 0, `not installed: ${missing.join(", ")}`);
   });
 });
+
+test("docs/operating.md: nginx answers while replicas are replaced one after the other", async ({ skip, t }) => {
+  skip(!(await hasProgram("nginx", "-v")), "nginx is not installed");
+  const folder = await project(t);
+  const [nginx] = await blocks("docs/operating.md", "nginx");
+  const [port, ...ports] = [await freePort(), await freePort(), await freePort()];
+  const site = nginx?.text
+    .replace("listen 443", `listen 127.0.0.1:${port}`)
+    .replace(/^ *server 127\.0\.0\.1:8080.*$/m, (line) => ports.map((to) => line.replace("8080", `${to}`)).join("\n"));
+  const configuration = await nginxConfiguration(folder, site ?? "");
+  const proxy = spawn("nginx", ["-e", `${folder}/log`, "-c", configuration, "-g", "daemon off;"], { stdio: "ignore" });
+  t.onTestFinished(async () => {
+    proxy.kill("SIGTERM");
+    await once(proxy, "close");
+  });
+  const url = `https://127.0.0.1:${port}/`;
+  const status = () =>
+    execute("curl", ["-sk", "-o", `${folder}/body`, "-w", "%{http_code}", url]).then(
+      ({ stdout }) => stdout,
+      () => "none",
+    );
+  const [first, second] = ports.map((to) => startReplica(t, to));
+  await first?.start();
+  await until(async () => (await status()) === "200");
+  // One of both reaches the replica that does not run yet.
+  assert.deepEqual([await status(), await status()], ["200", "200"]);
+  await second?.start();
+  await first?.stop();
+  assert.deepEqual([await status(), await status()], ["200", "200"]);
+});
+
+/** Writes a configuration of nginx with the site of the guide. @returns its path */
+async function nginxConfiguration(folder: string, text: string): Promise<string> {
+  const pem = ["-keyout", `${folder}/key.pem`, "-out", `${folder}/cert.pem`];
+  await execute("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...pem, "-subj", "/CN=localhost"]);
+  const site = text
+    .replace(/\/etc\/ssl\/chorus\.pem/, `${folder}/cert.pem`)
+    .replace(/\/etc\/ssl\/chorus\.key/, `${folder}/key.pem`);
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    .map((name) => `${name}_temp_path ${folder}/${name};`)
+    .join("\n");
+  const path = join(folder, "nginx.conf");
+  await writeFile(path, `pid ${folder}/pid;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}\n}\n`);
+  return path;
+}
+
+/** A replica that answers every request, and can be started and stopped. */
+function startReplica(t: Lifetime, port: number): { start(): Promise<void>; stop(): Promise<void> } {
+  const server = createServer((_, response) => void response.end());
+  const stop = async () => {
+    server.closeAllConnections();
+    if (server.listening) await new Promise((resolve) => server.close(resolve));
+  };
+  t.onTestFinished(stop);
+  return {
+    async start() {
+      server.listen(port, "127.0.0.1");
+      await once(server, "listening");
+    },
+    stop,
+  };
+}
 
 test("docs/operating.md: the catalogue of self-hosted models returns answers", async ({ t }) => {
   const [ollama, vllm] = [
