@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "vitest";
+import { ChatService } from "../../gen/chorus/v1/chat_pb.js";
+import { GenerationService } from "../../gen/chorus/v1/generation_pb.js";
+import { MessagesService } from "../../gen/chorus/v1/messages_pb.js";
+import { ResponsesService } from "../../gen/chorus/v1/responses_pb.js";
 import { FAILURES } from "../../src/contract/failure.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import { PLACES } from "../../src/telemetry/internal-errors.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { methodsOf } from "../../src/transport/call/methods.ts";
 
 /** Value of one line, such as `name{label="value"}`. */
 async function figure(telemetry: Telemetry, line: string): Promise<number | undefined> {
@@ -228,6 +233,18 @@ test("dashboard and alerts use only metrics, labels and outcomes that exist", as
   const own = [...text.matchAll(/^# TYPE (chorus_\S+) /gm)].map(([, name = ""]) => name);
   const unseen = own.filter((name) => !asked.some((expr) => expr.includes(name)));
   assert.deepEqual(unseen, ["chorus_leases_taken_total"]);
+});
+
+test("the dashboard times the answers of every door, and the page about monitoring names all methods", () => {
+  const methods = methodsOf([GenerationService, ChatService, ResponsesService, MessagesService]);
+  const answering = new Set(methods.filter(({ isCharged }) => isCharged).map(({ label }) => label));
+  const read = (file: string) => readFileSync(resolve(import.meta.dirname, "../../docs", file), "utf8");
+  const timed = [...read("operating/dashboard.json").matchAll(/request_seconds_bucket\{.*?,method=~\\"(.*?)\\"/g)];
+  assert.equal(timed.length, 3);
+  for (const [, list = ""] of timed) assert.deepEqual(new Set(list.split("|")), answering);
+  const [, named = ""] = /`method` is ([^.]*) for an unknown\s+path/.exec(read("monitoring.md")) ?? [];
+  const all = new Set([...methods.map(({ label }) => label), "admin", "none"]);
+  assert.deepEqual(new Set([...named.matchAll(/`(\w+)`/g)].map(([, label]) => label)), all);
 });
 
 test("a metric that fails is counted, does not throw and leaves the others as they are", async () => {
