@@ -160,6 +160,16 @@ test.skipIf(!canRender)("the values of the guide are rendered", async ({ onTestF
   one(manifests, "Ingress");
 });
 
+test.skipIf(!canRender)("the service trusts the ingress, unless a value says how many proxies there are", async () => {
+  const trusted = async (...values: string[]) => {
+    const [container] = one(await render(...values), "Deployment").spec.template.spec.containers;
+    return container?.env.filter(({ name }) => name === "CHORUS_TRUSTED_PROXIES").map(({ value }) => value);
+  };
+  assert.deepEqual(await trusted(), []);
+  assert.deepEqual(await trusted("--set", "ingress.enabled=true"), ["1"]);
+  assert.deepEqual(await trusted("--set", "ingress.enabled=true,env.CHORUS_TRUSTED_PROXIES=2"), ["2"]);
+});
+
 test.skipIf(!canRender)("wrong values are refused by their names", async () => {
   for (const [value, name] of [
     ["replicas=many", "replicas"],
