@@ -3,24 +3,18 @@ import type { ModelState } from "../models/port/entry.ts";
 import type { CallRecord } from "../models/port/model.ts";
 import type { InternalErrors } from "./internal-errors.ts";
 
+export const TRANSPORTS = ["rest", "rpc"] as const;
+
+/** Names of methods in metrics. `none`: the path or method does not exist. */
+export const METHODS = [
+  ...["generate", "stream_generate", "chat_completions", "responses", "messages", "count_tokens"],
+  ...["models", "outcome", "generation", "quotas", "metrics", "admin", "none"],
+] as const;
+
 /** A request that has ended. Tokens and credits are set if the request was settled. */
 export interface RequestEnd {
-  transport: "rest" | "rpc";
-  /** `none`: the path or method does not exist. */
-  method:
-    | "generate"
-    | "stream_generate"
-    | "chat_completions"
-    | "responses"
-    | "messages"
-    | "count_tokens"
-    | "models"
-    | "outcome"
-    | "generation"
-    | "quotas"
-    | "metrics"
-    | "admin"
-    | "none";
+  transport: (typeof TRANSPORTS)[number];
+  method: (typeof METHODS)[number];
   outcome: Outcome;
   seconds: number;
   inputTokens?: number;

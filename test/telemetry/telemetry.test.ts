@@ -9,7 +9,7 @@ import { ResponsesService } from "../../gen/chorus/v1/responses_pb.js";
 import { FAILURES } from "../../src/contract/failure.ts";
 import { createTelemetry } from "../../src/telemetry/create.ts";
 import { PLACES } from "../../src/telemetry/internal-errors.ts";
-import type { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { METHODS, type Telemetry, TRANSPORTS } from "../../src/telemetry/telemetry.ts";
 import { methodsOf } from "../../src/transport/call/methods.ts";
 
 /** Value of one line, such as `name{label="value"}`. */
@@ -233,6 +233,29 @@ test("dashboard and alerts use only metrics, labels and outcomes that exist", as
   const own = [...text.matchAll(/^# TYPE (chorus_\S+) /gm)].map(([, name = ""]) => name);
   const unseen = own.filter((name) => !asked.some((expr) => expr.includes(name)));
   assert.deepEqual(unseen, ["chorus_leases_taken_total"]);
+});
+
+test("what an alert waits for to grow is 0 from the start, or Prometheus sees no growth", async () => {
+  const telemetry = createTelemetry();
+  telemetry.watchJournal(() => 0, { damaged: 0, refused: 0 });
+  const lines = (await telemetry.text()).split("\n");
+  const alerts = readFileSync(resolve(import.meta.dirname, "../../docs/operating/alerts.yml"), "utf8");
+  const grown = [...alerts.matchAll(/increase\((chorus_\w+)(?:\{([^}]*)\})?\[/g)];
+  assert.equal(grown.length, 4);
+  for (const [, name = "", labels = ""] of grown)
+    assert.ok(
+      lines.some((line) => line.startsWith(name) && line.includes(labels) && line.endsWith(" 0")),
+      name,
+    );
+  for (const transport of TRANSPORTS)
+    for (const method of METHODS)
+      assert.equal(
+        await figure(
+          telemetry,
+          `chorus_requests_total{transport="${transport}",method="${method}",outcome="internal"}`,
+        ),
+        0,
+      );
 });
 
 test("the dashboard times the answers of every door, and the page about monitoring names all methods", () => {
