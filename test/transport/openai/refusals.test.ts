@@ -347,6 +347,25 @@ describe("failures", () => {
     assert.match(final.message, /the operator must correct them/);
   });
 
+  test("of a prompt that is too long have OpenAI's code, by which agents shorten the conversation", async ({
+    service,
+    vendor,
+  }) => {
+    vendor.always({ status: 400, error: { code: "context_length_exceeded", message: "maximum context length" } });
+    const text = "a ".repeat(2_500_000);
+    for (const content of ["Hello", text]) {
+      const messages = [{ role: "user", content }];
+      for (const [path, body] of [[PATH, { messages }] as const, ["/v1/responses", { input: messages }] as const]) {
+        const found = await refusal(await service.post(path, body));
+        assert.deepEqual(
+          [found.status, found.type, found.code],
+          [400, "invalid_request_error", "context_length_exceeded"],
+          found.message,
+        );
+      }
+    }
+  });
+
   test("for lack of credit have the status 402", async ({ service, database: { pool } }) => {
     const { workspaces, keys } = adminOf(pool);
     await workspaces.createWorkspace({ name: "empty" });
