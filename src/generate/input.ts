@@ -27,8 +27,8 @@ const USUAL_CONTEXT = 128_000;
 const ROOM = 0.75;
 /**
  * Largest total size of the images of a request, in bytes. In base64 it is 20 MB, the inline limit of Google; OpenAI
- * and Anthropic accept more. The limit also bounds memory, because each image is copied several times on its way to a
- * model.
+ * and Anthropic accept more, Anthropic in several images. The limit also bounds memory, because each image is copied
+ * several times on its way to a model.
  */
 const MAX_IMAGES = 15_000_000;
 /** Tokens of the markup around one file. */

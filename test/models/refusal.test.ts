@@ -151,6 +151,8 @@ describe("readFailure", () => {
       [openai, 413, "<html>", "too_long"],
       [anthropic, 413, { error: { type: "request_too_large", message: "m" } }, "too_long"],
       [anthropic, 400, { error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } }, "too_long"],
+      [anthropic, 400, { error: { message: "image exceeds 5 MB maximum: 5272940 bytes > 5242880 bytes" } }, "refused"],
+      [anthropic, 400, { error: { message: "one of the image dimensions exceed max allowed size" } }, "refused"],
       [
         google,
         400,

@@ -165,8 +165,12 @@ function frameError(error: unknown): ModelError {
   return frameFailure(describe(object(error)), Object.hasOwn(STATUSES, type) ? STATUSES[type] : undefined);
 }
 
+/** Each image may have 5 MB in base64 and 8,000 pixels a side, 2,000 beside more than 20 others. */
+const IMAGE_REFUSED = /\bimage exceeds\b|\bimage dimensions exceed/i;
+
 function describe({ message, type }: JsonObject): WireError {
   const words = wordsOf(type, message);
+  if (IMAGE_REFUSED.test(words)) return { about: words, code: type, kind: "refused" };
   const isTooLong = type === "request_too_large" || /prompt is too long|context (?:window|limit)/i.test(words);
   return { about: words, code: type, ...(isTooLong ? { kind: "too_long" as const } : {}) };
 }
