@@ -348,14 +348,16 @@ for (const { name, kind, overrides } of VENDORS) {
     });
 
     test("gives a model room to think when its ceiling left no text", async () => {
-      const thinker = createVendorModel(entry, http);
-      vendor.reply({ text: [], finish: "length", usage: { output: 20, thoughts: 20 } });
-      const { text, end } = await complete(thinker, call({ maxTokens: 20 }));
-      assert.deepEqual([text, end.reason], [`Hello from ${kind}.`, "stop"]);
-      const ceiling = /"(?:max_(?:completion_|output_)?tokens|maxOutputTokens)":(\d+)/.exec(
-        vendor.calls.at(-1)?.body ?? "",
-      );
-      assert.ok(Number(ceiling?.[1]) > 1_000);
+      for (const written of [[], ["\n", "\n"]]) {
+        const thinker = createVendorModel(entry, http);
+        vendor.reply({ text: written, finish: "length", usage: { output: 20, thoughts: 20 } });
+        const { text, end } = await complete(thinker, call({ maxTokens: 20 }));
+        assert.deepEqual([text, end.reason], [`Hello from ${kind}.`, "stop"]);
+        const ceiling = /"(?:max_(?:completion_|output_)?tokens|maxOutputTokens)":(\d+)/.exec(
+          vendor.calls.at(-1)?.body ?? "",
+        );
+        assert.ok(Number(ceiling?.[1]) > 1_000);
+      }
     });
 
     test("gives the same text when the bytes arrive one by one", async () => {

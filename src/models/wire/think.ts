@@ -44,9 +44,9 @@ export class ThinkFilter {
     return this.#held === "" ? "" : this.#release();
   }
 
-  /** Ends the text. @returns what was held back as a possible mark */
+  /** Ends the text. @returns what was held back as a possible mark; nothing if that is only white space */
   end(): string {
-    return this.#state === "head" ? this.#release() : "";
+    return this.#state === "head" && this.#held.trim() !== "" ? this.#release() : "";
   }
 
   #release(): string {

@@ -29,6 +29,11 @@ describe("ThinkFilter", () => {
     assert.equal(filtered("<think>I wonder", " whether"), "");
   });
 
+  test("gives no text for white space alone", () => {
+    assert.equal(filtered("\n", "\n "), "");
+    assert.equal(filtered("\n", "a\n"), "\na\n");
+  });
+
   test("says whether the text began with thinking", () => {
     const filter = new ThinkFilter();
     filter.push("<think>a</think>b");
