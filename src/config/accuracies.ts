@@ -31,7 +31,7 @@ export function readMeasured(path: string, catalogue: string): Map<string, Accur
   const where = `${path}, which ${catalogue} names as "accuracies",`;
   const text = textOf(path, where);
   if (text === undefined) return new Map();
-  const { models } = object(parse(text, where), where);
+  const { models } = object(parse(text, `${where} must be a JSON object`), where);
   const rows = Object.entries(object(models, `${where} models`));
   return new Map(
     rows.map(([name, abilities]) => {

@@ -98,7 +98,7 @@ function catalogue(env: Env, path: string, files: Set<string>): Sources {
   } catch {
     throw new ConfigError(`${where} cannot be read. Correct CHORUS_MODELS or unset it.`);
   }
-  const given = object(parse(text, where), where);
+  const given = object(parse(text, `${where} must be a JSON object`), where);
   checkMembers(given, CATALOGUE_MEMBERS, where);
   const { models: list, search, accuracies } = given;
   if (!Array.isArray(list) || list.length === 0)

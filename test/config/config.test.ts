@@ -287,7 +287,7 @@ test("refuses an invalid catalogue and says where and why", () => {
   const good = { name: "a", vendor: "openai-compatible", model: "m", base_url: "http://127.0.0.1:1", tier: "fast" };
   refused({ CHORUS_MODELS: join(folder, "nope.json") }, "CHORUS_MODELS", "cannot be read");
   for (const [value, ...parts] of [
-    ["{", "not valid JSON"],
+    ["{", "must be a JSON object; it is not valid JSON"],
     ["[]", "JSON object"],
     [{}, '"models"'],
     [{ models: [] }, '"models"'],
