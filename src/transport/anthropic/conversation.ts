@@ -38,9 +38,15 @@ const ROLES: Readonly<Record<MessageRole, Role>> = {
 export function readConversation({ messages, system }: CreateMessageRequest): Conversation {
   const reader = new Reader();
   for (const [i, { role, content }] of messages.entries()) reader.add(`messages[${i}]`, role, content);
-  const instructions = system.map((block, i) => textOf(block, `system[${i}]`)).join("\n\n");
-  return { ...reader, system: instructions };
+  const instructions = system.map((block, i) => textOf(block, `system[${i}]`).replace(BILLING, ""));
+  return { ...reader, system: instructions.filter((text) => text !== "").join("\n\n") };
 }
+
+/**
+ * What Claude Code writes before its instructions for Anthropic's billing. It changes with each request, so no vendor
+ * would find the beginning of the conversation in its cache.
+ */
+const BILLING = /^x-anthropic-billing-header:[^\n]*\n*/;
 
 class Reader {
   readonly messages: Message[] = [];

@@ -61,6 +61,27 @@ describe("an answer in one piece", () => {
     assert.equal(headers.get("x-chorus-notice"), null);
   });
 
+  test("reaches the model without the line of Claude Code that changes with each request", async ({
+    service,
+    vendor,
+  }) => {
+    const line = "x-anthropic-billing-header: cc_version=2.1.117.48f; cc_entrypoint=cli; cch=71fea;";
+    const rule = "x-anthropic-billing-header: is a line.";
+    const messages = [{ role: "user", content: `${line}\nHello` }];
+    for (const system of [
+      `${line}\nBe brief.\n${rule}`,
+      [
+        { type: "text", text: line },
+        { type: "text", text: `Be brief.\n${rule}` },
+      ],
+    ]) {
+      await ask(service, { system, messages, max_tokens: 77 });
+      const sent = vendor.calls.at(-1)?.body ?? "";
+      assert.ok(sent.includes(`Be brief.\\n${rule}`), sent);
+      assert.equal(sent.split("cc_version").length, 2);
+    }
+  });
+
   test("reaches the model as the same request to /v1/generate does", async ({ service, vendor }) => {
     const hint = { cache_control: { type: "ephemeral" } };
     await ask(service, {
