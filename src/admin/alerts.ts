@@ -122,9 +122,15 @@ function changed(before: RuleRow | undefined, rule: RuleRow): string[] {
  * @param isKnown whether the receiver knows which of them are raised. Then those that are not crossed are cleared
  */
 async function compareAgain(query: Query, id: string, kinds: readonly string[], isKnown: boolean): Promise<void> {
-  const where = "workspace_id = $1 and split_part(kind, ':', 1) = any ($2)";
-  await query(`delete from alert_states where ${where} and not ($3 and cleared_at is null)`, [id, kinds, isKnown]);
-  await query(`update alert_states set raised_at = '-infinity' where ${where}`, [id, kinds]);
+  await query(
+    `delete from alert_states
+     where workspace_id = $1 and split_part(kind, ':', 1) = any ($2) and not ($3 and cleared_at is null)`,
+    [id, kinds, isKnown],
+  );
+  await query(
+    `update alert_states set raised_at = '-infinity' where workspace_id = $1 and split_part(kind, ':', 1) = any ($2)`,
+    [id, kinds],
+  );
 }
 
 /** What alerts on caps depend on. */

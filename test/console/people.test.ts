@@ -203,8 +203,10 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     await page.getByLabel("Name").fill("of beside");
     const other = await page.context().newPage();
     await other.goto(`${console.service.url}/console`);
-    await other.getByLabel("Workspace").selectOption("default");
     await heading(other, "Overview");
+    const chosen = other.waitForEvent("load");
+    await other.getByLabel("Workspace").selectOption("default");
+    await chosen;
     await page.getByRole("button", { name: "Create", exact: true }).click();
     await page.getByText("Another tab or window of this browser has changed the workspace.").first().waitFor();
     await visit(other, "Keys");

@@ -160,7 +160,7 @@ describe("the running service matches the OpenAPI document", () => {
         continue;
       }
       const schema = '"schema":{"type":"object","pattern":"a"}';
-      const strict = `{"type":"json_schema",${isChat ? `"json_schema":{${schema}}` : schema}}`;
+      const strict = `{"type":"json_schema",${isChat ? `"json_schema":{"strict":true,${schema}}` : schema}}`;
       await expect(await send("{"), 400);
       const takesPrompt = path === template;
       if (takesPrompt) await expect(await send(prompt, { "x-api-key": poor }), 402);
