@@ -58,7 +58,7 @@ const SERVED = "/v1/responses, /v1/chat/completions and /v1/models";
 /** OpenAI's code for a prompt that is too long. Agents look for it, shorten the conversation and go on. */
 const TOO_LONG = "context_length_exceeded";
 
-/** Our code of a failure, or OpenAI's: that of a rate limit, which has none of ours, and of a prompt that is too long. */
+/** Our code of a failure. A rate limit, which has none of ours, and a prompt that is too long have those of OpenAI. */
 export function codeOf({ kind, row }: Failure): string {
   return kind === "request_too_long" ? TOO_LONG : (row.code ?? "rate_limit_exceeded");
 }
