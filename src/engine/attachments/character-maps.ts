@@ -27,7 +27,7 @@ export class CharacterMaps {
     maps ??= readMaps();
     const map = kind === "cMapUrl" ? maps.get(filename) : undefined;
     if (!map) throw new Error("there is no such file");
-    // pdf.js may transfer the buffer.
-    return map.slice();
+    // pdf.js clones the whole buffer of what it gets, and may transfer it. `slice` of a Buffer would share the buffer.
+    return new Uint8Array(map);
   }
 }

@@ -4,6 +4,7 @@ import { deflateRawSync, deflateSync } from "node:zlib";
 import { afterAll, describe, it } from "vitest";
 import { Failure } from "../../../src/contract/failure.ts";
 import type { Attachment } from "../../../src/engine/attachments/attachment.ts";
+import { CharacterMaps } from "../../../src/engine/attachments/character-maps.ts";
 import { type Budget, createReader, type Reader, type ReadFiles } from "../../../src/engine/attachments/reader.ts";
 import { until } from "../../helpers/until.ts";
 import { docx, encryptedPdf, paragraph, pdf, png, zip } from "./files.ts";
@@ -84,6 +85,15 @@ describe("reading of attachments", () => {
     ];
     const contents = [deflateSync(`BT /F1 12 Tf 72 720 Td <${codes}> Tj ET`)];
     assert.equal(await textOf(PDF, pdf([], { contents, font, objects })), text);
+  });
+
+  it("gives a character map again after the buffer of the first one was transferred", async () => {
+    const maps = new CharacterMaps();
+    const fetch = () => maps.fetch({ kind: "cMapUrl", filename: "UniJIS-UCS2-H.bcmap" });
+    const map = await fetch();
+    assert.equal(map.buffer.byteLength, map.length);
+    structuredClone(map, { transfer: [map.buffer] });
+    assert.ok((await fetch()).length > 0);
   });
 
   it("gives texts with their tokens and unchanged images, each kind in order", async () => {
