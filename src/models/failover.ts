@@ -1,8 +1,9 @@
-import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
+import { LinkedAbort, pause, type Signal } from "../concurrency/abort.ts";
 import { forEach, NO_PART } from "../concurrency/parts.ts";
 import { HandOver } from "./hand-over.ts";
 import type { EndReason, Model, ModelCall, NextPiece, Piece, Pieces } from "./port/model.ts";
 import { ModelError } from "./port/model-error.ts";
+import { deferredMs } from "./retry.ts";
 
 /** No model could answer. `cause` is what the last one threw. The message contains no text of a vendor. */
 export class UpstreamError extends Error {
@@ -44,7 +45,8 @@ export class UpstreamError extends Error {
  * Asks one model after the other until one delivers text. The next model is asked when the previous one has failed,
  * ended without text, or was silent for half of the time that the call has left. A slow stream is then aborted. A slow
  * whole completion continues, and the first completion of any model is used. Models whose circuit is open are passed
- * over; if all others failed without a refusal, the one of them that failed least is asked.
+ * over. If all others failed without a refusal, the one whose vendor asked for the shortest wait of a few seconds is
+ * asked again after it, then the one with an open circuit that failed least.
  * @throws UpstreamError when all have failed, or when one fails after its first text; the reason of the caller's signal
  */
 export function failover(models: readonly Model[]): Model {
@@ -55,12 +57,22 @@ export function failover(models: readonly Model[]): Model {
   };
 }
 
+interface Candidate {
+  readonly model: Model;
+  readonly call: ModelCall;
+  readonly isLast: boolean;
+  /** When it is asked, as `performance.now()`. Absent: at once. */
+  readonly at?: number;
+}
+
 /** The models to ask, one after the other, and why each has failed. */
 class Candidates {
   readonly causes: unknown[] = [];
   readonly #models: readonly Model[];
   /** The model with the lowest share of failed requests of those whose circuit is open. */
   #leastBad: { model: Model; failedShare: number } | undefined;
+  /** The model whose vendor takes calls again first, of those that were not called again after a wait. */
+  #soonest: { model: Model; at: number } | undefined;
   /** Whether a model refused the request's content. Then the request is the cause, and no last resort is asked. */
   #isRefused = false;
 
@@ -68,13 +80,18 @@ class Candidates {
     this.#models = models;
   }
 
-  /** The models in order, each with its call and whether it is the last one, then the last resort. */
-  *next(call: ModelCall): Generator<{ model: Model; call: ModelCall; isLast: boolean }, void, undefined> {
-    const replaceable = { ...call, isReplaceable: true };
-    for (const [at, model] of this.#models.entries()) {
-      const isLast = at === this.#models.length - 1;
-      yield { model, call: isLast ? call : replaceable, isLast };
-    }
+  /** The models in order, then the last resorts. Where there are several, none is called again after a long wait. */
+  *next(call: ModelCall): Generator<Candidate, void, undefined> {
+    const own = this.#models.length > 1 ? { ...call, isReplaceable: true } : call;
+    for (const [at, model] of this.#models.entries())
+      yield { model, call: own, isLast: at === this.#models.length - 1 };
+    yield* this.#lastResorts(call);
+  }
+
+  *#lastResorts(call: ModelCall): Generator<Candidate, void, undefined> {
+    const soonest = this.#soonest;
+    const isInTime = soonest && soonest.at - performance.now() < halfOfTheRest(call);
+    if (isInTime && !this.#isRefused && !call.isReplaceable) yield { ...soonest, call, isLast: !this.#leastBad };
     const { model } = this.#leastBad ?? {};
     if (model && !this.#isRefused) yield { model, call: { ...call, isLastResort: true }, isLast: true };
   }
@@ -85,6 +102,9 @@ class Candidates {
     if (kind === "refused") this.#isRefused = true;
     if (failedShare !== undefined && failedShare < (this.#leastBad?.failedShare ?? Number.POSITIVE_INFINITY))
       this.#leastBad = { model, failedShare };
+    const wait = error instanceof ModelError && this.#models.length > 1 ? deferredMs(error) : undefined;
+    const at = performance.now() + (wait ?? Number.POSITIVE_INFINITY);
+    if (at < (this.#soonest?.at ?? Number.POSITIVE_INFINITY)) this.#soonest = { model, at };
   }
 }
 
@@ -93,7 +113,8 @@ async function* inTurn(
   call: ModelCall,
 ): AsyncGenerator<Piece, Pieces | undefined, undefined> {
   const candidates = new Candidates(models);
-  for (const { model, call: own, isLast } of candidates.next(call)) {
+  for (const { model, call: own, isLast, at = 0 } of candidates.next(call)) {
+    if (at > 0) await pause(Math.max(0, at - performance.now()), call.signal);
     const pieces = model.ask(isLast ? own : hurried(own));
     let isHandedOver = false;
     try {
@@ -180,7 +201,8 @@ class SideBySide implements Pieces {
     const candidates = new Candidates(this.#models);
     const tries: WholeCompletion[] = [];
     try {
-      for (const { model, call: own, isLast } of candidates.next(call)) {
+      for (const { model, call: own, isLast, at = 0 } of candidates.next(call)) {
+        if (at > 0) await pause(Math.max(0, at - performance.now()), call.signal);
         tries.push(new WholeCompletion(model, own));
         const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
         call.signal.throwIfAborted();

@@ -13,14 +13,20 @@ export interface RetryOptions {
   random?: () => number;
 }
 
-/** Longest wait before a retry of a call that another model can take over, in milliseconds. */
-const MAX_REPLACEABLE_MS = 1_000;
+/** Longest wait before a retry, in milliseconds, and that of a call that another model can take over. */
+const MAX_WAIT_MS = { last: 5_000, replaceable: 1_000 };
+
+/** The wait, in milliseconds, after which a call is repeated only if no other model takes it over; else undefined. */
+export function deferredMs({ retryable, kind, retryAfterMs = 0 }: ModelError): number | undefined {
+  const isDeferred = retryable && kind === undefined && retryAfterMs > MAX_WAIT_MS.replaceable;
+  return isDeferred && retryAfterMs <= MAX_WAIT_MS.last ? retryAfterMs : undefined;
+}
 
 /**
  * Decides whether and when a failed call of one model is retried. `ModelError.retryable` says which failures can be:
  * status 429 and 5xx, timeouts and broken connections. The wait is the one that the vendor asked for (`Retry-After`),
  * otherwise exponential backoff with full jitter. No retry starts later than `windowMs` after the first try, so that
- * the next model of a failover still has time. Where there is a next model, no wait is longer than a second.
+ * the next model of a failover still has time. Where there are other models, no wait is longer than a second.
  */
 export class Retries {
   readonly #options: RetryOptions;
@@ -31,8 +37,8 @@ export class Retries {
   /** @param isReplaceable whether another model is asked if this one fails */
   constructor(options: RetryOptions, windowMs: number, isReplaceable = false) {
     this.#options = options;
-    const { maxWaitMs = 5_000 } = options;
-    this.#maxWaitMs = isReplaceable ? Math.min(maxWaitMs, MAX_REPLACEABLE_MS) : maxWaitMs;
+    const { maxWaitMs = MAX_WAIT_MS.last } = options;
+    this.#maxWaitMs = isReplaceable ? Math.min(maxWaitMs, MAX_WAIT_MS.replaceable) : maxWaitMs;
     this.#endsAt = performance.now() + windowMs;
   }
 

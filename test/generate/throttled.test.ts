@@ -92,6 +92,18 @@ test("another vendor answers at once when one asks for a wait of seconds", async
   assert.equal(panel.vendors.openai.calls.length, 2);
 });
 
+test("asks the vendor with the shortest wait again when no other one answers", async () => {
+  always({ openai: limited("2"), anthropic: { status: 401 }, google: limited("90") });
+  const { openai } = panel.vendors;
+  for (const ask of [panel.ask, panel.stream]) {
+    openai.reset();
+    openai.always(() => (openai.calls.length > 2 ? { text: "Hello." } : limited("2")));
+    const answer = await ask({ prompt: "Say hello.", effort: "low" });
+    assert.match(JSON.stringify(answer), /Hello\./);
+    assert.equal(openai.calls.length, 3);
+  }
+});
+
 test("503 with the shortest wait when all vendors throttle, also once their circuits are open", async () => {
   const date = new Date(Date.now() + 600_000).toUTCString();
   always({ openai: limited("99999999999"), anthropic: limited("120"), google: limited(date) });

@@ -5,7 +5,7 @@ import { failover, UpstreamError } from "../../src/models/failover.ts";
 import { complete, type Model, type ModelCall, type Piece } from "../../src/models/port/model.ts";
 import { ModelError, type ModelErrorInit } from "../../src/models/port/model-error.ts";
 import { resilient } from "../../src/models/resilient.ts";
-import { call, collect, end, fakeModel, pieces, text, textOf, untilAborted } from "./fake-model.ts";
+import { call, collect, end, fakeModel, pieces, type Script, text, textOf, untilAborted } from "./fake-model.ts";
 
 const BOTH = [true, false];
 const broken = new ModelError("broken", { retryable: true });
@@ -292,5 +292,30 @@ test("asks a model whose circuit is open when no other model answers", async () 
     isDown = false;
     assert.deepEqual(await read([guarded, answering("two")], streamed), pieces("two"));
     assert.deepEqual(without(await read([guarded, failing()], streamed)), pieces("one"));
+  }
+});
+
+test("asks the model with the shortest wait again after it, if no other one answers", async () => {
+  const throttled = (retryAfterMs: number) => new ModelError("later", { retryable: true, status: 429, retryAfterMs });
+  const wait = (ms: number): Script[] => [
+    async function* () {
+      yield* [];
+      throw throttled(ms);
+    },
+    () => pieces(`after ${ms}`),
+  ];
+  for (const streamed of BOTH) {
+    const models = [fakeModel(...wait(1_400)), failing(), fakeModel(...wait(1_100)), failing(throttled(60_000))];
+    const startedAt = performance.now();
+    assert.deepEqual(without(await read(models, streamed)), pieces("after 1100"));
+    assert.ok(performance.now() - startedAt >= 1_090);
+    assert.equal(models[0]?.calls.length, 1);
+    // Not if there is no time for it, if a model refused the request, or if another failover follows.
+    const soon = { endsAt: performance.now() + 2_000 };
+    const others = [failing(), failing(refused)];
+    await assert.rejects(read([fakeModel(...wait(1_100)), failing()], streamed, soon), { retryAfterMs: 1_100 });
+    await assert.rejects(read([fakeModel(...wait(1_100)), ...others], streamed), UpstreamError);
+    const replaced = read([fakeModel(...wait(1_100)), failing()], streamed, { isReplaceable: true });
+    await assert.rejects(replaced, UpstreamError);
   }
 });

@@ -118,7 +118,7 @@ export interface ModelCall {
   readonly requester?: Requester;
   /** Whether the model is called even if its circuit is open, because no other model can answer. */
   readonly isLastResort?: boolean;
-  /** Whether another model is asked if this one fails. Then it is not repeated after a long wait. */
+  /** Whether other models can answer if this one fails. Then it is not repeated after a long wait. */
   readonly isReplaceable?: boolean;
   /** Called at the end of each call of a vendor. */
   readonly onUsed?: (used: CallReport) => void;
