@@ -32,7 +32,8 @@ const FAILED =
 
 /**
  * Answers a question whose answer may ask for tools. Text leaves as it comes. Calls leave together, at the end, when
- * all of them are checked. If they are not valid, a model is asked once more; then the valid calls of a draft count.
+ * all of them are checked. If they are not valid, a model is asked once more. If that does not help, the valid calls of
+ * a draft count.
  * @throws Failure structured_output_failed if they are not valid then
  */
 export async function* toolAnswer(
@@ -61,13 +62,17 @@ export async function* toolAnswer(
     const again = { ...question, streamed: false, tools: { ...tools, choice: demanded(tools) } };
     const reask = buildReask(prompt, callsText(first), checked.errors, "Call the tools again.");
     const pieces = retry(engine, question, steps).ask(modelCall(again, signal, reask));
-    last = yield* secondAttempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
-    checked = check(last, again.tools, engine);
+    try {
+      last = yield* secondAttempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
+      checked = check(last, again.tools, engine);
+    } catch (error) {
+      if (signal.aborted || !drafts.some(hasCalls)) throw error;
+    }
   }
   const written = last === first ? [first] : [first, last];
   // A second answer that a stop sequence or a filter has ended has no calls either.
   if (!checked.ok || (last !== first && checked.calls.length === 0)) {
-    const draft = drafts.find(({ canonical, calls }) => canonical !== undefined && calls.length > 0);
+    const draft = drafts.find(hasCalls);
     checked = draft ? checkCalls(draft.calls, tools, engine.validators) : checked;
     if (!draft || !checked.ok) throw new Failure("structured_output_failed", { message: FAILED });
     const { model, version, cachedTokens } = draft;
@@ -95,6 +100,11 @@ export async function* toolAnswer(
   if (outputTokens > outputCeiling(question)) throw new Failure("structured_output_failed", { message: FAILED });
   yield* callEvents(calls);
   yield { ...last.finish, reason: "calls", outputTokens };
+}
+
+/** Whether a draft has valid calls. */
+function hasCalls({ canonical, calls }: DraftReport): boolean {
+  return canonical !== undefined && calls.length > 0;
 }
 
 /** What a model, or several that act as one, have answered. */

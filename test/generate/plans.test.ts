@@ -343,7 +343,7 @@ describe("plans of a service with three vendors", () => {
   });
 
   test("calls the tools of a valid draft where the models that are asked after it give no valid calls", async ({
-    shared: { pool, script, ask, stream },
+    shared: { vendors, pool, script, ask, stream },
   }) => {
     const city = (given: string) => ({ text: "I look.", calls: [{ name: "weather", arguments: given }] });
     const valid = { ...city('{"city":"Oslo"}'), usage: { input: 40, cached: 12, output: 9 } };
@@ -358,6 +358,13 @@ describe("plans of a service with three vendors", () => {
     const events = await stream(request);
     const called = events.find(({ event }) => event === "tool_call")?.data as Record<string, unknown>;
     assert.deepEqual([textOf(events), called.arguments], ["I look.", { city: "Oslo" }]);
+    // Also where each model that is asked once more fails.
+    for (const [kind, draft] of Object.entries({ openai: wrong.draft, anthropic: valid, google: wrong.draft }))
+      vendors[kind as VendorKind].always(({ body }) =>
+        body.includes("Call the tools again.") ? { status: 400 } : draft,
+      );
+    const { tool_calls: kept, code } = await ask(request);
+    assert.deepEqual([code, kept?.[0].arguments], [undefined, { city: "Oslo" }]);
   });
 
   test("does not charge an answer that is cut short at the deadline", async ({
