@@ -41,7 +41,7 @@ const NO_UNIT = regex("i")`
 /**
  * Canonical form of a number: `18` for `18.0`, `$18`, `1.8e1` and `18 dollars`, `0.5` for `1/2`, `1/3` for `2/6`.
  * Currency, unit and percent sign are dropped, because models often omit them and all drafts answer the same
- * question. Zeros in front stay, because they belong to a code, such as a postal one.
+ * question. Zeros in front of a whole number stay, because they belong to a code, such as a postal one.
  * @returns undefined if the text is not exactly one number
  */
 export function canonicalNumber(text: string): string | undefined {
@@ -57,7 +57,8 @@ export function canonicalNumber(text: string): string | undefined {
   if (!/\d/.test(`${digits ?? ""}${decimals ?? ""}`)) return undefined;
   const mantissa = `${(digits ?? "0").replaceAll(/[ ,]/g, "")}${decimals === "." ? "" : (decimals ?? "")}`;
   const exponent = BigInt(e ?? power ?? 0) + shift;
-  if (exponent === 0n && /^0\d/.test(mantissa)) return `${minus}${mantissa}`;
+  const isWhole = exponent === 0n && (decimals ?? ".") === ".";
+  if (isWhole && /^0\d/.test(digits ?? "")) return `${minus}${mantissa}`;
   return decimal(`${minus}${mantissa}e${exponent}`);
 }
 

@@ -39,6 +39,9 @@ const FORMS: Record<string, Record<string, string[]>> = {
     "a,c": ["A, C", "A and C", "(A), (C)", "A & C", "A, and C"],
   },
   numbers: {
+    // Zeros in front of a whole number belong to a code; those of other numbers do not count.
+    "01234": ["01234", "01234.", "Answer: 01234"],
+    "9.5": ["9.5", "09.5", "09.50", "9.50"],
     "18": [
       "18",
       "18.0",
