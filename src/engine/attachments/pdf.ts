@@ -1,3 +1,4 @@
+import { getHeapStatistics } from "node:v8";
 import { getDocumentProxy, getResolvedPDFJS } from "unpdf";
 import type { PDFDocumentProxy } from "unpdf/pdfjs";
 import { Unreadable } from "./attachment.ts";
@@ -5,6 +6,12 @@ import { CharacterMaps } from "./character-maps.ts";
 
 /** Most pages that are read. */
 const MAX_PAGES = 500;
+/**
+ * Bytes of the heap above which the fonts of the pages so far are dropped, and pages between two looks at it. A font
+ * that names a character map takes 2 MB, and each page of a merged document may have its own fonts.
+ */
+const MAX_HEAP = 128 * 1024 * 1024;
+const PAGES_PER_LOOK = 10;
 
 export interface PdfText {
   /** Text of the pages, separated by empty lines. */
@@ -41,6 +48,7 @@ export async function readPdf(bytes: Uint8Array, milliseconds: number): Promise<
     for (let number = 1; number <= last && usedSince(usedBefore) < milliseconds; number += 1) {
       const page = await pageText(pdf, number);
       if (page !== undefined) pages.push(page);
+      if (number % PAGES_PER_LOOK === 0 && getHeapStatistics().used_heap_size > MAX_HEAP) await pdf.cleanup();
     }
     const { numPages } = pdf;
     await pdf.loadingTask.destroy();

@@ -7,6 +7,8 @@ export interface PdfOptions {
   resources?: string;
   /** The font, `/F1` in the contents. */
   font?: string;
+  /** More fonts of a page, by its place. */
+  fonts?: (page: number) => string;
   /** More entries of the trailer, and objects that they refer to by number from 1000 on. */
   trailer?: string;
   objects?: Array<[number: number, body: string]>;
@@ -28,7 +30,7 @@ export function pdf(lines: readonly string[], options: PdfOptions = {}): Buffer 
           4 + 2 * i,
           [
             `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + 2 * i} 0 R ` +
-              `/Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> >>`,
+              `/Resources << /Font << /F1 3 0 R ${options.fonts?.(i) ?? ""} >> ${options.resources ?? ""} >> >>`,
           ],
         ],
         [5 + 2 * i, [`<< /Length ${content.length}${filter} >>\nstream\n`, content, "\nendstream"]],

@@ -87,6 +87,33 @@ describe("reading of attachments", () => {
     assert.equal(await textOf(PDF, pdf([], { contents, font, objects })), text);
   });
 
+  it("reads a merged PDF in which each page has its own fonts that name a character map", async () => {
+    const [pages, perPage] = [60, 3];
+    const places = Array.from({ length: pages }, (_, page) => page);
+    const fonts = Array.from({ length: perPage }, (_, font) => font);
+    const numberOf = (page: number, font: number) => 1_000 + 2 * (perPage * page + font);
+    const descendant = "/Subtype /CIDFontType0 /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >>";
+    const objects = places.flatMap((page) =>
+      fonts.flatMap((font): [number, string][] => {
+        const number = numberOf(page, font);
+        const head = `<< /Type /Font /BaseFont /Any${number}`;
+        const own = `${head} ${descendant} /FontDescriptor ${number + 1} 0 R >>`;
+        return [
+          [number, `${head} /Subtype /Type0 /Encoding /90ms-RKSJ-H /DescendantFonts [${own}] >>`],
+          [number + 1, `<< /Type /FontDescriptor /FontName /Any${number} /Flags 6 /FontBBox [0 0 1000 1000] >>`],
+        ];
+      }),
+    );
+    const content = deflateSync(fonts.map((font) => `BT /G${font} 12 Tf 72 720 Td <93fa967b8cea> Tj ET`).join("\n"));
+    const merged = pdf([], {
+      contents: places.map(() => content),
+      fonts: (page) => fonts.map((font) => `/G${font} ${numberOf(page, font)} 0 R`).join(" "),
+      objects,
+    });
+    const text = await textOf(PDF, merged);
+    assert.equal(text?.match(/日本語/g)?.length, pages * perPage);
+  });
+
   it("gives a character map again after the buffer of the first one was transferred", async () => {
     const maps = new CharacterMaps();
     const fetch = () => maps.fetch({ kind: "cMapUrl", filename: "UniJIS-UCS2-H.bcmap" });
