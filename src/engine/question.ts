@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Signal } from "../concurrency/abort.ts";
+import { LinkedAbort, type Signal } from "../concurrency/abort.ts";
 import type { Requester } from "../concurrency/breaker.ts";
 import { Failure } from "../contract/failure.ts";
 import { MAX_OUTPUT_TOKENS } from "../contract/terms.ts";
@@ -146,6 +146,22 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     ...(onDrafts && (!tools || tools.choice === "none") ? { onDrafts } : {}),
     ...(requester ? { requester } : {}),
     ...(cacheKey === undefined ? {} : { cacheKey }),
+  };
+}
+
+/** Share of the time of a question after which a valid draft is the answer. */
+const DRAFT_SHARE = 0.95;
+
+/**
+ * The time of the further calls of a question, from now on. Its signals abort with that of the request and, where a
+ * valid draft can be the answer, before the deadline.
+ */
+export function furtherCalls({ deadlineMs }: Question, signal: Signal): (hasDraft: boolean) => LinkedAbort {
+  const endsAt = performance.now() + deadlineMs * DRAFT_SHARE;
+  return (hasDraft) => {
+    const abort = new LinkedAbort(signal);
+    if (hasDraft) abort.abortAfter(Math.max(0, endsAt - performance.now()));
+    return abort;
   };
 }
 

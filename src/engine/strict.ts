@@ -12,6 +12,7 @@ import {
   type Engine,
   type EngineEvent,
   type Finish,
+  furtherCalls,
   membersFor,
   modelCall,
   outputCeiling,
@@ -26,8 +27,8 @@ const CORRECT = "Send the corrected JSON object, whole, and nothing else.";
 
 /**
  * Answers with an object that is valid against the caller's JSON Schema. It makes up to three attempts: the plan, in
- * which only valid drafts count; a retry with the validator's errors; the other tier. If they fail, a valid draft of
- * the plan is the answer. The syntax of each result is repaired first.
+ * which only valid drafts count; a retry with the validator's errors; the other tier. If they fail or take too
+ * long, a valid draft of the plan is the answer. The syntax of each result is repaired first.
  */
 export async function* strictAnswer(
   engine: Engine,
@@ -41,6 +42,7 @@ export async function* strictAnswer(
   const other: Tier = tier === "fast" ? "strong" : "fast";
   const { members: ranked } = rank(membersFor(engine, question), abilityOf(question.kind), engine.knowledge?.());
   const read = (text: string) => validObject(text, validate);
+  const signalOf = furtherCalls(question, signal);
   let reask: Prompt | undefined;
   let drafts: readonly DraftReport[] = [];
   const asked: Question = {
@@ -60,7 +62,8 @@ export async function* strictAnswer(
   ]) {
     const next = attempt();
     if (!next) continue;
-    const call = modelCall(asked, signal, next.prompt);
+    using abort = signalOf(drafts.length > 0);
+    const call = modelCall(asked, abort, next.prompt);
     let result: Result;
     try {
       result = yield* collect(next.model, call);

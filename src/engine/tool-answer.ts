@@ -14,6 +14,7 @@ import {
   type Engine,
   type EngineEvent,
   type Finish,
+  furtherCalls,
   membersFor,
   modelCall,
   outputCeiling,
@@ -46,6 +47,7 @@ export async function* toolAnswer(
   const prompt = buildPrompt(question.conversation, question.shape);
   const read = (text: string) => extractObject(text).structured ?? undefined;
   const plan = planOf(engine, question, steps, read);
+  const signalOf = furtherCalls(question, signal);
   let drafts: readonly DraftReport[] = [];
   const asked = modelCall(question, signal, prompt);
   const call: ModelCall = {
@@ -61,9 +63,10 @@ export async function* toolAnswer(
   if (!checked.ok && checked.errors.length > 0) {
     const again = { ...question, streamed: false, tools: { ...tools, choice: demanded(tools) } };
     const reask = buildReask(prompt, callsText(first), checked.errors, "Call the tools again.");
-    const pieces = retry(engine, question, steps).ask(modelCall(again, signal, reask));
+    using abort = signalOf(drafts.some(hasCalls));
+    const pieces = retry(engine, question, steps).ask(modelCall(again, abort, reask));
     try {
-      last = yield* secondAttempt(engine, again, signal, first.text !== "" ? withoutText(pieces) : pieces);
+      last = yield* secondAttempt(engine, again, abort, first.text !== "" ? withoutText(pieces) : pieces);
       checked = check(last, again.tools, engine);
     } catch (error) {
       if (signal.aborted || !drafts.some(hasCalls)) throw error;

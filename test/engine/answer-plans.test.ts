@@ -4,8 +4,19 @@ import { answer, type EngineEvent, type Finish, type Question, type Step } from 
 import { createValidators } from "../../src/engine/structured/validate.ts";
 import { createTokenizer } from "../../src/engine/tokens/tokens.ts";
 import type { Catalogue } from "../../src/models/catalogue.ts";
-import { collect } from "../models/fake-model.ts";
-import { catalogueOf, cutOff, dead, type Fake, held, type Says, saying, stepWord } from "./plan/members.ts";
+import { collect, untilAborted } from "../models/fake-model.ts";
+import {
+  catalogueOf,
+  completion,
+  cutOff,
+  dead,
+  type Fake,
+  held,
+  type Says,
+  saying,
+  silent,
+  stepWord,
+} from "./plan/members.ts";
 
 const tokenizer = createTokenizer();
 const validators = createValidators();
@@ -159,6 +170,15 @@ test("strict: ignores invalid drafts, and asks again, then the other tier, then 
   // The strong model says the same again, and so does the fast one, but a draft is valid.
   assert.deepEqual([last.text, last.steps.at(-1)], [valid, "fallback service ok"]);
   assert.deepEqual(medium.calls(), [2, 1, 0, 2, 0, 0]);
+
+  // Also where they would be too late.
+  const once = (says: string): Says => {
+    let asked = 0;
+    return async (call) => (asked++ === 0 ? completion(says) : untilAborted(call));
+  };
+  const late = engineOf([once('{"a":1}'), once(valid), silent], [once("{}"), silent, silent]);
+  const inTime = await ask(late.engine, { ...strict, level: "medium", deadlineMs: 2_000 }, AbortSignal.timeout(2_000));
+  assert.deepEqual([inTime.text, late.calls()[3]], [valid, 2]);
 
   const repaired = await ask(engineOf([`{'a':1,'b':2,'c':3,}`, "x", "x"], ["x", "x", "x"]).engine, { ...strict });
   assert.equal(repaired.text, valid);

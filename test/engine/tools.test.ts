@@ -18,7 +18,7 @@ import { responses } from "../../src/models/wire/responses.ts";
 import { Collector } from "../../src/models/wire/wire.ts";
 import { WIRES } from "../helpers/vendor-wire.ts";
 import type { WireKind } from "../helpers/vendors.ts";
-import { end, fakeModel, type Script, text } from "../models/fake-model.ts";
+import { end, fakeModel, type Script, text, untilAborted } from "../models/fake-model.ts";
 
 const tokenizer = createTokenizer();
 const validators = createValidators();
@@ -41,7 +41,11 @@ function member(tier: "fast" | "strong", vendor: string, ...scripts: Script[]) {
   return { model, member: { name, vendor, fingerprint: name, tier, model, images: false } satisfies Member };
 }
 
-async function ask(members: readonly Member[], more: Partial<Question> = {}): Promise<EngineEvent[]> {
+async function ask(
+  members: readonly Member[],
+  more: Partial<Question> = {},
+  signal = new AbortController().signal,
+): Promise<EngineEvent[]> {
   const models = {
     ...{
       members,
@@ -61,7 +65,7 @@ async function ask(members: readonly Member[], more: Partial<Question> = {}): Pr
   };
   const engine = { models: models satisfies Catalogue, tokenizer, validators };
   const events: EngineEvent[] = [];
-  for await (const event of answer(engine, question, new AbortController().signal)) events.push(event);
+  for await (const event of answer(engine, question, signal)) events.push(event);
   return events;
 }
 
@@ -197,6 +201,20 @@ describe("calls of tools", () => {
     // Calls count as a whole: two models that call with different arguments do not outvote two that do not call.
     const no = [text("No."), end()];
     assert.deepEqual(callsOf((await run(strong(calls(a), calls(b), no, no), "high")).events), []);
+  });
+
+  test("of a draft are the answer if the models that are asked after it are too late", async () => {
+    const valid = weather('{"city":"a"}');
+    const once = (pieces: Piece[]): Script[] => [() => pieces, untilAborted];
+    const crew = [
+      member("fast", "v1", ...once(calls(valid))),
+      member("fast", "v2", ...once(calls(weather("{}")))),
+      member("strong", "v3", ...once(calls(weather("{}")))),
+    ];
+    const members = crew.map((each) => each.member);
+    const events = await ask(members, { level: "medium", deadlineMs: 2_000 }, AbortSignal.timeout(2_000));
+    assert.deepEqual(callsOf(events), ['get_weather {"city":"a"}']);
+    assert.equal(crew[2]?.model.calls.length, 2);
   });
 
   test("of a vote have the arguments that most drafts with the same tools have", async () => {
