@@ -29,7 +29,7 @@ export function overlay(base: Schema, beside: readonly Member[]): Schema | undef
   const members = new Map(base.members);
   for (const [name, value] of beside) {
     const own = members.get(name);
-    if (name === "description" && own) members.set(name, joined(value, own));
+    if (name === "description" && own) members.set(name, joined([value, own]) ?? value);
     else if (ANNOTATIONS.has(name)) members.set(name, value);
     else if (own) {
       if (stringifyJson(own) !== stringifyJson(value)) return undefined;
@@ -54,17 +54,20 @@ export function union(alternatives: readonly JsonNode[]): Schema | undefined {
   const isListed = schemas.some((schema) => member(schema, "enum") ?? member(schema, "const"));
   if (isListed && values.includes(undefined)) return undefined;
   const members = new Map<string, JsonNode>();
+  const descriptions: JsonNode[] = [];
   for (const schema of schemas) {
     const types = typesOf(schema);
     for (const [name, value] of schema.members) {
       // The bound of a type that the alternative does not allow would begin to count.
       if (TYPES_OF.get(name)?.some((type) => types.includes(type)) === false) return undefined;
+      if (name === "description") descriptions.push(value);
       const own = members.get(name);
-      if (name === "description" && own) members.set(name, joined(own, value));
-      else if (own === undefined) members.set(name, value);
+      if (own === undefined) members.set(name, value);
       else if (!ANNOTATIONS.has(name) && !OF_ALL_TYPES.has(name)) return undefined;
     }
   }
+  const description = joined(descriptions);
+  if (description) members.set("description", description);
   members.set("type", typeNode([...new Set(schemas.flatMap(typesOf))]));
   members.delete("const");
   if (isListed) members.set("enum", { kind: "array", items: withoutRepeated(values.flatMap((list) => list ?? [])) });
@@ -128,8 +131,10 @@ function typeNode(names: readonly string[]): JsonNode {
   return only && items.length === 1 ? only : { kind: "array", items };
 }
 
-/** Two descriptions, if they differ. */
-function joined(first: JsonNode, second: JsonNode): JsonNode {
-  if (first.kind !== "scalar" || second.kind !== "scalar" || first.text === second.text) return first;
-  return { kind: "scalar", text: JSON.stringify([JSON.parse(first.text), JSON.parse(second.text)].join("\n")) };
+/** Descriptions as one, each once; the first one if another is no text. @returns undefined if there is none */
+function joined(descriptions: readonly JsonNode[]): JsonNode | undefined {
+  const [first, ...others] = new Map(descriptions.map((node) => [stringifyJson(node), node])).values();
+  if (!first || others.length === 0 || [first, ...others].some(({ kind }) => kind !== "scalar")) return first;
+  const texts = [first, ...others].map((node) => (node.kind === "scalar" ? JSON.parse(node.text) : ""));
+  return { kind: "scalar", text: JSON.stringify(texts.join("\n")) };
 }
