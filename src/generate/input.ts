@@ -40,8 +40,8 @@ const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "ser
  * Reads the files of a request, shortens them to fit the context window, and adds their tokens to those of the text:
  * images count by their dimensions. Instructions that the service adds do not count.
  * @param owner identifier of the workspace
- * @throws Failure invalid_request naming the attachment; upstream_failed when all models that could read them are
- *   disabled; the reason of `signal`.
+ * @throws Failure invalid_request naming the attachment; request_too_long when the images do not fit; upstream_failed
+ *   when all models that could read them are disabled; the reason of `signal`.
  */
 export function readInput(
   engine: Engine,
@@ -61,7 +61,7 @@ export function readInput(
 async function readFiles(
   { models }: Engine,
   reader: Reader,
-  { checked: { conversation, attachments }, textTokens }: ReadRequest,
+  { checked: { conversation, attachments, promptField }, textTokens }: ReadRequest,
   trace: Trace | undefined,
   owner: string,
   signal: Signal,
@@ -88,7 +88,8 @@ async function readFiles(
   const question = conversation.messages.findLast(({ role, results }) => role === "user" && !results)?.text ?? "";
 
   trace?.add(ATTACHMENTS_STEP);
-  const { texts, images, notices } = await reader.read(attachments, { question, tokens: budget, owner }, signal);
+  const bounds = { question, tokens: budget, promptField, owner };
+  const { texts, images, notices } = await reader.read(attachments, bounds, signal);
   trace?.add({ ...ATTACHMENTS_STEP, outcome: "ok", detail: `${attachments.length} read` });
   for (const { tokens } of [...texts, ...images]) inputTokens += tokens;
   return {

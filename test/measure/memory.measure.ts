@@ -26,7 +26,11 @@ test("archives that unpack to a gigabyte are refused before they fill the memory
   const reader = createReader();
   onTestFinished(() => reader.close());
   const read = (mediaType: string, data: Uint8Array) =>
-    reader.read([{ name: "file", mediaType, data }], { question: "", tokens: 10_000, owner: "ws_1" }, NEVER);
+    reader.read(
+      [{ name: "file", mediaType, data }],
+      { question: "", tokens: 10_000, promptField: "prompt", owner: "ws_1" },
+      NEVER,
+    );
   const refused = (mediaType: string, data: Uint8Array, message: RegExp) =>
     assert.rejects(read(mediaType, data), { kind: "invalid_request", field: "attachments[0].data", message });
   const before = process.memoryUsage.rss();

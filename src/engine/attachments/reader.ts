@@ -2,7 +2,7 @@ import { extname } from "node:path";
 import type { Signal } from "../../concurrency/abort.ts";
 import { ownBytes } from "../../concurrency/worker-job.ts";
 import { WORKER_THREADS, WorkerPool, type WorkerPoolOptions, weightOf } from "../../concurrency/worker-pool.ts";
-import { invalidField } from "../../contract/failure.ts";
+import { Failure } from "../../contract/failure.ts";
 import { type Attachment, type AttachmentNotice, fileFailure, Unreadable } from "./attachment.ts";
 import { identifyImage, imageTokens } from "./image.ts";
 import { mismatch } from "./media-type.ts";
@@ -14,6 +14,8 @@ export interface Budget {
   question: string;
   /** Most tokens of all files together; below 1 files get none. */
   tokens: number;
+  /** Name of the field that has the prompt, for a failure. */
+  promptField: string;
   /** The workspace of the request. Only one of its requests with large files is read at a time. */
   owner: string;
 }
@@ -43,8 +45,9 @@ export interface Reader {
    * Reads the files of one request and shortens them to the budget. Images are checked on this thread, which takes
    * microseconds; a worker thread reads all other files. A file that is alone in its buffer is empty afterwards,
    * because the buffer moves to the thread; other files must not change meanwhile.
-   * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `overloaded` while
-   *   too many files are waiting and after `close`; the reason of `signal` when it aborts
+   * @throws Failure invalid_request naming `attachments[i].data` or `attachments[i].media_type`; `request_too_long`
+   *   when the images do not fit; `overloaded` while too many files are waiting and after `close`; the reason of
+   *   `signal` when it aborts
    */
   read(files: readonly Attachment[], budget: Budget, signal: Signal): Promise<ReadFiles>;
   /** Ends the threads. Files that are being read fail. */
@@ -82,8 +85,7 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
         else documents.push({ index, mediaType, data: file.data });
       }
       const tokens = images.reduce((left, image) => left - image.tokens, budget.tokens);
-      if (images.length > 0 && tokens < 0)
-        throw invalidField("attachments", "have more images than fit into the context beside the prompt. Send fewer.");
+      if (images.length > 0 && tokens < 0) throw tooLong(budget.promptField);
       if (documents.length === 0) return { texts: [], images, notices: [] };
       const bytes = documents.reduce((sum, { data }) => sum + data.length, 0);
       const weight = documents.some(({ mediaType }) => HEAVY.test(mediaType)) ? "heavy" : weightOf(bytes);
@@ -103,6 +105,12 @@ export function createReader(options: Partial<WorkerPoolOptions> = {}): Reader {
     },
     close: () => pool.close(),
   };
+}
+
+function tooLong(field: string): Failure {
+  const message =
+    "The images do not fit into the context window of any model beside the prompt. Send fewer, or a shorter prompt.";
+  return new Failure("request_too_long", { field, message });
 }
 
 /** A media type without parameters such as the charset, which must be UTF-8. Many programs write `image/jpg`. */

@@ -11,7 +11,7 @@ import { docx, encryptedPdf, paragraph, pdf, png, zip } from "./files.ts";
 
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 const PDF = "application/pdf";
-const BUDGET = { question: "", tokens: 10_000, owner: "ws_1" };
+const BUDGET = { question: "", tokens: 10_000, promptField: "messages", owner: "ws_1" };
 
 // A busy machine takes longer than the default.
 const reader = createReader({ milliseconds: 60_000 });
@@ -241,8 +241,8 @@ describe("reading of attachments", () => {
     const image = file("image/png", png(700, 700));
     assert.equal((await read([image], { question: "", tokens: 654 })).images[0]?.tokens, 654);
     await assert.rejects(read([image], { question: "", tokens: 653 }), {
-      kind: "invalid_request",
-      field: "attachments",
+      kind: "request_too_long",
+      field: "messages",
     });
     const { texts } = await read([image, file("text/plain", "word ".repeat(500))], { question: "", tokens: 754 });
     assert.ok((texts[0]?.tokens ?? 0) > 0 && (texts[0]?.tokens ?? 0) <= 100);

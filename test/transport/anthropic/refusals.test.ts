@@ -6,6 +6,7 @@ import { test } from "../../helpers/fixtures.ts";
 
 const PATH = "/v1/messages";
 const HELLO = [{ role: "user", content: "Hello" }];
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 async function refusal(response: Response) {
   const { status, headers } = response;
@@ -161,8 +162,10 @@ describe("failures", () => {
     vendor,
   }) => {
     vendor.always({ status: 400, error: { code: "context_length_exceeded", message: "maximum context length" } });
-    const text = "a ".repeat(2_500_000);
-    for (const content of ["Hello", text]) {
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } };
+    // The last one leaves no room for the image.
+    const contents = ["Hello", "a ".repeat(2_500_000), [image, { type: "text", text: "a ".repeat(400_000) }]];
+    for (const content of contents) {
       const response = await service.post(PATH, { max_tokens: 100, messages: [{ role: "user", content }] });
       const { status, type, message } = await refusal(response);
       assert.deepEqual([status, type], [400, "invalid_request_error"], message);
