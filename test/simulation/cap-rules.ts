@@ -48,11 +48,12 @@ export class CapRules {
       for (const cap of capsOf(account, subject, this.#defects)) {
         const used = usedOf(use, cap);
         const needs = needOf(cap, ask);
-        if (cap.action === "low" && cap.figure === "credits" && used < cap.amount) continue;
+        const isBudget = cap.action === "low" && cap.figure === "credits";
+        if (isBudget && used < cap.amount) continue;
         const own = used + heldOf(cap, holds) + needs;
         const { size, hasIdle } = reservedOf(account, subject, cap);
         if (own + (this.#defects.ignoresSubjects ? 0 : size) <= cap.amount) continue;
-        const isIdle = hasIdle && own <= cap.amount && !this.#defects.callsNoSubjects;
+        const isIdle = hasIdle && (isBudget || own <= cap.amount) && !this.#defects.callsNoSubjects;
         if (isIdle) inTheWay.push(subject);
         if (cap.action === "low") {
           if (stopsAtLow) return { low: true };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Item, NOTHING } from "../../src/admission/escrow/exchange.ts";
 import { execute } from "../../src/admission/escrow/execute.ts";
 import type { Query } from "../../src/store/pool.ts";
-import { cap, check, holdOf, share } from "./cap-helpers.ts";
+import { cap, check, holdOf, share, useOf } from "./cap-helpers.ts";
 import { AT, askOf, type Cases, done, grantsIn, itemIn, openAccount, openAll, postAt, send } from "./case-helpers.ts";
 
 /** Rows of a table that this transaction has locked and not changed. */
@@ -159,6 +159,19 @@ export const LOCK_CASES: Cases = {
       called.push((await messages()).map((message) => message.replace("chorus_cap_call_back w ", "")));
     }
     assert.deepEqual(called, [[], ["user:u"], ["user:low", "user:u"], ["user:low"], []]);
+  },
+
+  async "calls headroom of a subject back whose budget is used up, because replicas admit with it"(query) {
+    await cap(query, "user:u", "credits", "day", 100, { action: "low" });
+    await share(query, "user:u", 7, { credit: 40 });
+    const messages = await watchMessages(query);
+    const called: string[][] = [];
+    for (const spent of [99, 100]) {
+      await useOf(query, "user:u", { spent: Array(5).fill(spent) });
+      await check(query, ["user:u"], 13, 1);
+      called.push(await messages());
+    }
+    assert.deepEqual(called, [[], ["chorus_cap_call_back w user:u"]]);
   },
 
   async "locks the accounts of the workspaces whose settlements it posts"(query) {

@@ -26,7 +26,9 @@ begin
       -- exceed a budget of which nothing is used.
       continue when c.action = 'low' and c.figure = 'credits' and c.used < c.amount;
       continue when c.used + c.held + c.reserved + needs <= c.amount;
-      is_idle := c.has_idle and c.used + c.held + needs <= c.amount;
+      -- With headroom of a budget that is used up, replicas would go on without a lower effort.
+      is_idle := c.has_idle
+        and (c.used + c.held + needs <= c.amount or c.action = 'low' and c.figure = 'credits');
       if is_idle then
         in_the_way := in_the_way || subject;
       end if;
