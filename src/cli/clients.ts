@@ -20,11 +20,11 @@ export function isRefusedSecret(error: unknown): boolean {
 
 /** A client that authenticates with the token of an operator or owner. @throws CliError if there is none */
 export async function operatorClient<S extends DescService>(service: S, command: Command): Promise<Client<S>> {
-  const { rpcUrl, token, tokenFile } = await findTarget(command);
+  const { rpcUrl, token, withoutToken } = await findTarget(command);
   if (!token) {
     throw new CliError(
       "No operator token. Set OPERATOR_TOKEN, or OWNER_TOKEN if you own a workspace, or run chorus profile add. " +
-        `On the machine of the service, DATA_DIR must name its data folder (${tokenFile} does not exist).`,
+        withoutToken,
     );
   }
   return client(service, rpcUrl, token, (headers) => headers.set("authorization", `Bearer ${token.text}`));

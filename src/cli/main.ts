@@ -41,7 +41,8 @@ const program = new Command("chorus")
     [
       "",
       "The operator token is read from OPERATOR_TOKEN. If that is not set, it is read from DATA_DIR (.chorus),",
-      "where a service on this machine stores it, else from the default profile.",
+      "where a service on this machine stores it, else from the default profile. A stored token is sent only to the",
+      "service of that folder or profile, whatever --rpc-url and CHORUS_RPC_URL say.",
       "The owner of a workspace sets OWNER_TOKEN instead and can omit the workspace.",
     ].join("\n"),
   )

@@ -30,15 +30,18 @@ export interface Target {
   readonly token: Secret | undefined;
   /** Identifies the service, also when it uses another port: its data folder, or its address. */
   readonly place: string;
-  /** Where a token was looked for last, for error messages. */
-  readonly tokenFile: string;
+  /** Why there is no token, for error messages. */
+  readonly withoutToken: string;
 }
+
+/** Address of a service whose address is not known. */
+const USUAL_URL = "http://127.0.0.1:8081";
 
 const { env } = process;
 
 /**
  * Finds the service: by the named profile, else by the environment, else by the data folder in the current folder, else
- * by the default profile.
+ * by the default profile. The token of a data folder or a profile is only for the service of that.
  * @throws CliError if the profile does not exist or the address is not valid
  */
 export async function findTarget(command: Command): Promise<Target> {
@@ -49,8 +52,8 @@ export async function findTarget(command: Command): Promise<Target> {
   const profile = await readProfile(name, isDefault);
   const dataDir = profile ? profile.dataDir : here;
   const found = dataDir === undefined ? {} : await readDiscovery(dataDir);
-  const rpcUrl =
-    given || profile?.rpcUrl || (name ? "" : env.CHORUS_RPC_URL) || found.rpcUrl || "http://127.0.0.1:8081";
+  const own = profile?.rpcUrl || found.rpcUrl || USUAL_URL;
+  const rpcUrl = given || profile?.rpcUrl || (name ? "" : env.CHORUS_RPC_URL) || own;
   if (!/^https?:\/\/[^/]/.test(rpcUrl) || !URL.canParse(rpcUrl)) {
     throw new CliError(
       "The address of the service (--rpc-url or CHORUS_RPC_URL) must be like http://127.0.0.1:8081, but is " +
@@ -58,20 +61,34 @@ export async function findTarget(command: Command): Promise<Target> {
     );
   }
   const tokenFile = operatorTokenFile(dataDir ?? here);
-  const ofProfile = [
+  const stored = [
     { text: profile?.token, source: `the profile "${profile?.name}"` },
     { text: found.operatorToken, source: tokenFile },
-  ];
+  ].filter((token): token is Secret => !!token.text);
+  const ofProfile = isSameServer(own, rpcUrl) ? stored : [];
   const ofEnvironment = ["OPERATOR_TOKEN", "OWNER_TOKEN"].map((source) => ({ text: env[source], source }));
   const tokens = name ? [...ofProfile, ...ofEnvironment] : [...ofEnvironment, ...ofProfile];
-  const isHere = found.rpcUrl === rpcUrl;
+  const isHere = found.rpcUrl !== undefined && isSameServer(found.rpcUrl, rpcUrl);
   return {
     rpcUrl,
     restUrl: isHere ? found.restUrl : undefined,
     token: tokens.find((token): token is Secret => !!token.text),
     place: isHere && dataDir ? dataDir : rpcUrl,
-    tokenFile,
+    withoutToken: stored[0]
+      ? `The token from ${stored[0].source} is for the service at ${own}, and is sent to no other.`
+      : `On the machine of the service, DATA_DIR must name its data folder (${tokenFile} does not exist).`,
   };
+}
+
+/** Whether two addresses are those of one server: the loopback addresses of a port are. */
+function isSameServer(one: string, other: string): boolean {
+  return URL.canParse(one) && serverOf(one) === serverOf(other);
+}
+
+function serverOf(address: string): string {
+  const { protocol, hostname, port } = new URL(address);
+  const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return `${protocol}//${isLoopback ? "loopback" : hostname}:${port}`;
 }
 
 /** Reads the profiles. @throws CliError that names a file that is not valid */

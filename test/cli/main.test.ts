@@ -60,6 +60,40 @@ test("explains what to do without a service, a token or an address", async (t) =
   }
 });
 
+test("sends the token of a data folder or profile only to the service of that", async (t) => {
+  const secrets: unknown[] = [];
+  const other = createServer(({ headers }, response) => {
+    secrets.push(headers.authorization);
+    response.end();
+  });
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  t.onTestFinished(() => void other.close());
+  const otherUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const service = await startService(t);
+  const home = await mkdtemp(join(tmpdir(), "chorus-cli-"));
+  t.onTestFinished(() => rm(home, { recursive: true }));
+  const of = { XDG_CONFIG_HOME: home };
+  const add = ["--rpc-url", service.rpcUrl, "profile", "add", "prod"];
+  assert.equal((await runCli(add, { ...of, OPERATOR_TOKEN: service.operatorToken })).code, 0);
+  const here = { ...of, DATA_DIR: service.dataDir };
+  const cases: [args: string[], env: Record<string, string>, kept: string][] = [
+    [["--rpc-url", otherUrl], here, "operator_token"],
+    [[], { ...here, CHORUS_RPC_URL: otherUrl }, "operator_token"],
+    [["--profile", "prod", "--rpc-url", otherUrl], of, 'the profile "prod"'],
+  ];
+  for (const [args, env, kept] of cases) {
+    const { code, stderr } = await runCli([...args, "keys", "list"], env);
+    assert.equal(code, 1);
+    assert.match(stderr, /^chorus: No operator token\. Set OPERATOR_TOKEN/);
+    assert.ok(stderr.includes(`${kept} is for the service at ${service.rpcUrl}, and is sent to no other.`), stderr);
+  }
+  assert.deepEqual(secrets, []);
+  await runCli(["--rpc-url", otherUrl, "keys", "list"], { ...here, OPERATOR_TOKEN: "op_given" });
+  assert.deepEqual(secrets, ["Bearer op_given"]);
+  const { port } = new URL(service.rpcUrl);
+  assert.equal((await runCli(["--rpc-url", `http://localhost:${port}/`, "keys", "list"], here)).code, 0);
+});
+
 test("says that the connection ended, and not that another server listens", async (t) => {
   const head = "HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n";
   // A service that dies before its answer, one that dies in the middle of it, and a proxy that ends it properly.
