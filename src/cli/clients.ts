@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { FailureDetailSchema } from "../../gen/chorus/v1/failure_pb.js";
 import { VERSION } from "../contract/version.ts";
 import { COMMANDS } from "../discovery/commands.ts";
+import { type Silence, watchSilence } from "./silence.ts";
 import { CliError, findTarget, type Secret } from "./target.ts";
 
 /** The service does not accept a key or token. */
@@ -47,24 +48,41 @@ function client<S extends DescService>(
 ): Client<S> {
   if (!/^[\x21-\x7e]+$/.test(secret.text))
     throw new CliError(`${secret.source} must be visible ASCII characters without spaces. Set it again.`);
-  const explain = (error: unknown, hasBegun = false) => explained(ConnectError.from(error), baseUrl, secret, hasBegun);
-  async function* explaining<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  const explain = (error: unknown, { signal }: Silence, hasBegun = false) =>
+    signal.aborted ? silent(baseUrl) : explained(ConnectError.from(error), baseUrl, secret, hasBegun);
+  async function* explaining<T>(messages: AsyncIterable<T>, silence: Silence): AsyncGenerator<T> {
     try {
-      yield* messages;
+      for await (const message of messages) {
+        silence.heard();
+        yield message;
+      }
     } catch (error) {
-      throw explain(error, true);
+      throw explain(error, silence, true);
+    } finally {
+      silence.end();
     }
   }
   const interceptor: Interceptor = (next) => async (request) => {
     authorize(request.header);
+    const silence = watchSilence(baseUrl);
     try {
-      const response = await next(request);
-      return response.stream ? { ...response, message: explaining(response.message) } : response;
+      const signal = AbortSignal.any([request.signal, silence.signal]);
+      const response = await next({ ...request, signal });
+      if (response.stream) return { ...response, message: explaining(response.message, silence) };
+      silence.end();
+      return response;
     } catch (error) {
-      throw explain(error);
+      silence.end();
+      throw explain(error, silence);
     }
   };
   return createClient(service, createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [interceptor] }));
+}
+
+function silent(baseUrl: string): Error {
+  return new CliError(
+    `The service at ${baseUrl} does not answer. See whether it is frozen, or cut off, and try again when it answers.`,
+  );
 }
 
 /**

@@ -113,6 +113,39 @@ test("says that the connection ended, and not that another server listens", asyn
   }
 });
 
+test("ends when the service answers nothing any more, and waits for one that is slow", async (t) => {
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n";
+  const delta = `${head}5\r\n\0\0\0\0\0\r\n`;
+  // Makes seconds of the command line short.
+  const quick = `const { setInterval: every, AbortSignal: { timeout } } = globalThis;
+    globalThis.setInterval = (run, ms) => every(run, ms === 20_000 ? 150 : ms);
+    AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms === 20_000 ? 150 : ms);`;
+  const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
+  const args = ["--import", `data:text/javascript,${encodeURIComponent(quick)}`, main];
+  const ask = async (command: string[], answer: string, pings: number) => {
+    let left = pings;
+    const server = createTcpServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", (data) => {
+        if (!`${data}`.startsWith("GET / ")) socket.write(answer);
+        else if (left-- > 0) socket.end("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const env = { ...CHILD_ENV, CHORUS_RPC_URL: url, CHORUS_API_KEY: "ck_a", OPERATOR_TOKEN: "op_a" };
+    const child = spawn(process.execPath, [...args, ...command], { env });
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+    assert.equal(stderr.includes(`The service at ${url} does not answer. See whether`), true, stderr);
+    return { code, pings: pings - left };
+  };
+  assert.deepEqual(await ask(["check"], "", 0), { code: 1, pings: 1 });
+  assert.deepEqual(await ask(["check"], "", 3), { code: 1, pings: 4 });
+  assert.deepEqual(await ask(["ask", "hello"], "", 0), { code: 1, pings: 1 });
+  assert.deepEqual(await ask(["ask", "hello"], delta, 1), { code: 1, pings: 2 });
+});
+
 test.skipIf(!existsSync("/dev/full"))("says that its output cannot be written", async () => {
   const full = await open("/dev/full", "w");
   try {
