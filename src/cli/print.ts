@@ -1,4 +1,4 @@
-import type { DescMessage, JsonObject, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { encode } from "../transport/rest/encode.ts";
 
@@ -13,9 +13,18 @@ export function safe(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+/** What TypeScript does not declare: the text of a number, and a value that is written as a text. */
+const Json = JSON as unknown as {
+  parse(text: string, revive: (name: string, value: JsonValue, at: { source?: string }) => JsonValue): JsonObject;
+  rawJSON(text: string): JsonValue;
+};
+
 /** A message as JSON of the public contract: its names, words, numbers, and `structured` as an object. */
 export function messageJson<D extends DescMessage>(desc: D, message: MessageShape<D>): JsonObject {
-  return JSON.parse(encode(desc, message));
+  // Numbers of `structured` keep their digits, which may be more than a number of JavaScript has.
+  return Json.parse(encode(desc, message), (_, value, { source = "" }) =>
+    typeof value === "number" && String(value) !== source ? Json.rawJSON(source) : value,
+  );
 }
 
 export function printJson(value: JsonObject): void {

@@ -149,6 +149,9 @@ describe("chorus ask", () => {
     // As POST /v1/generate returns it.
     const { structured, structured_error } = JSON.parse(document.stdout);
     assert.deepEqual([structured, structured_error], [{ room: 4 }, null]);
+    vendor.reply({ text: '{"room": 12345678901234567890}' });
+    const long = await runCli(["ask", "Room 4.", "--schema", file, "--json"], env);
+    assert.match(long.stdout, /"room": 12345678901234567890$/m);
   });
 
   test("names the schema's file and the place of the fault in it", async ({ service, shared: { cliEnv }, t }) => {
