@@ -176,6 +176,10 @@ const CHECK_CASES: Cases = {
       afterDay,
     ]);
     assert.deepEqual(await check(query, ["user:u"], 1, 1), until(DAY_LEFT));
+    // The next day has room for the request under the cap that still holds.
+    await useOf(query, "user:v", { requests: [1, 1, 1, 1, 1] });
+    await cap(query, "user:v", "requests", "day", 1, { endsAt: afterDay });
+    assert.deepEqual(await check(query, ["user:v"], 1, 1), until(DAY_LEFT));
   },
 
   async "lowers the effort only if all other caps allow the request"(query) {

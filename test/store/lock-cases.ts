@@ -172,6 +172,12 @@ export const LOCK_CASES: Cases = {
       called.push(await messages());
     }
     assert.deepEqual(called, [[], ["chorus_cap_call_back w user:u"]]);
+    // Tokens are counted in headroom, too, so what is left of it says nothing of the budget.
+    await cap(query, "user:low", "input_tokens", "day", 100, { action: "low" });
+    await share(query, "user:low", 7, { input: 30 });
+    await useOf(query, "user:low", { input: Array(5).fill(60) });
+    assert.deepEqual(await check(query, ["user:low"], 1, 50), { low: true });
+    assert.deepEqual(await messages(), []);
   },
 
   async "locks the accounts of the workspaces whose settlements it posts"(query) {
