@@ -118,7 +118,7 @@ export function createAdmission(pool: Pool, grants: Grants, clock?: Clock, telem
   return { open, precheck, limits, report };
 
   function precheck(workspaceId: string, rates: Rates): Promise<void> | undefined {
-    return standing.check(workspaceId, maxPriceOf(rates, 1, 1) === 0n)?.catch((error) => refused(workspaceId, error));
+    return standing.check(workspaceId, rates)?.catch((error) => refused(workspaceId, error));
   }
 
   async function report(workspaceId: string): Promise<void> {

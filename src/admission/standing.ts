@@ -4,6 +4,7 @@ import { orOverloaded, type Pool } from "../store/pool.ts";
 import { createBatcher } from "./batch.ts";
 import type { LimitsLeft } from "./escrow/exchange.ts";
 import { type Refusal, refusalFailure } from "./escrow/refusal.ts";
+import { maxPriceOf, type Rates } from "./price.ts";
 import { type RateLimit, rateLimits } from "./rate-limits.ts";
 
 /** Time for which a workspace counts as able to make requests after one was admitted, in milliseconds. */
@@ -25,8 +26,9 @@ export function createStanding(pool: Pool, clock?: Clock) {
     remember(good, workspaceId, isAdmitted ? performance.now() : undefined);
   }
 
-  async function ask(workspaceId: string, isFree: boolean): Promise<void> {
+  async function ask(workspaceId: string, rates: Rates): Promise<void> {
     const found = await orOverloaded(lookUp(workspaceId));
+    const isFree = maxPriceOf(rates, 1, 1) === 0n;
     const refusal = isFree ? found?.free_refusal : found?.refusal;
     note(workspaceId, !refusal);
     remember(refused, workspaceId, found && refusal ? { ...found, since: performance.now() } : undefined);
@@ -37,12 +39,12 @@ export function createStanding(pool: Pool, clock?: Clock) {
     /**
      * Refuses a request that admission would refuse however small it is, before its body is read. It reserves nothing.
      * For a workspace whose requests are admitted it returns at once; otherwise it asks the database.
-     * @param isFree whether the smallest request costs nothing
+     * @param rates by which a request is priced: the smallest one may cost nothing
      * @throws Failure naming the limit, or `insufficient_credit`; `overloaded` when the database is unavailable
      */
-    check(workspaceId: string, isFree = false): Promise<void> | undefined {
+    check(workspaceId: string, rates: Rates): Promise<void> | undefined {
       const since = good.get(workspaceId) ?? Number.NEGATIVE_INFINITY;
-      return performance.now() - since < GOOD_MS ? undefined : ask(workspaceId, isFree);
+      return performance.now() - since < GOOD_MS ? undefined : ask(workspaceId, rates);
     },
     note,
     /** The rate limits of a workspace that `check` has refused in this minute; undefined: none is known. */

@@ -88,8 +88,7 @@ export function createGeneration(current: () => GenerationParts): Generation {
       if (!isCharged) return turn;
       const { inFlight, admission, rates } = current();
       if (inFlight.draining) throw new Failure("overloaded");
-      const precheck = () => admission.precheck(workspaceId, rates);
-      return turn ? turn.then(precheck) : precheck();
+      return turn ? turn.then(() => admission.precheck(workspaceId, rates)) : admission.precheck(workspaceId, rates);
     },
     generate: (request, context, take) => generate(current(), request, context, true, take),
     generateWhole(request, context) {

@@ -60,6 +60,8 @@ export function failover(models: readonly Model[]): Model {
 interface Candidate {
   readonly model: Model;
   readonly call: ModelCall;
+  /** See `ModelCall.isReplaceable`. */
+  readonly isReplaceable?: boolean;
   readonly isLast: boolean;
   /** When it is asked, as `performance.now()`. Absent: at once. */
   readonly at?: number;
@@ -82,9 +84,9 @@ class Candidates {
 
   /** The models in order, then the last resorts. Where there are several, none is called again after a long wait. */
   *next(call: ModelCall): Generator<Candidate, void, undefined> {
-    const own = this.#models.length > 1 ? { ...call, isReplaceable: true } : call;
+    const isReplaceable = call.isReplaceable || this.#models.length > 1;
     for (const [at, model] of this.#models.entries())
-      yield { model, call: own, isLast: at === this.#models.length - 1 };
+      yield { model, call, isReplaceable, isLast: at === this.#models.length - 1 };
     yield* this.#lastResorts(call);
   }
 
@@ -113,9 +115,10 @@ async function* inTurn(
   call: ModelCall,
 ): AsyncGenerator<Piece, Pieces | undefined, undefined> {
   const candidates = new Candidates(models);
-  for (const { model, call: own, isLast, at = 0 } of candidates.next(call)) {
+  for (const { model, call: own, isReplaceable, isLast, at = 0 } of candidates.next(call)) {
     if (at > 0) await pause(Math.max(0, at - performance.now()), call.signal);
-    const pieces = model.ask(isLast ? own : hurried(own));
+    const ask = isReplaceable ? { ...own, isReplaceable } : own;
+    const pieces = model.ask(isLast ? ask : hurried(ask));
     let isHandedOver = false;
     try {
       for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
@@ -201,9 +204,9 @@ class SideBySide implements Pieces {
     const candidates = new Candidates(this.#models);
     const tries: WholeCompletion[] = [];
     try {
-      for (const { model, call: own, isLast, at = 0 } of candidates.next(call)) {
+      for (const { model, call: own, isReplaceable, isLast, at = 0 } of candidates.next(call)) {
         if (at > 0) await pause(Math.max(0, at - performance.now()), call.signal);
-        tries.push(new WholeCompletion(model, own));
+        tries.push(new WholeCompletion(model, own, isReplaceable));
         const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));
         call.signal.throwIfAborted();
         if (!pieces) continue;
@@ -234,17 +237,17 @@ class WholeCompletion {
   /** Called when the result is set. */
   onResult: () => void = () => undefined;
 
-  constructor(model: Model, call: ModelCall) {
+  constructor(model: Model, call: ModelCall, isReplaceable = false) {
     this.model = model;
     this.#link = new LinkedAbort(call.signal);
-    this.#run(call);
+    this.#run(call, isReplaceable);
   }
 
   /** A completion without text and calls counts as failed. */
-  #run(call: ModelCall): void {
+  #run(call: ModelCall, isReplaceable: boolean): void {
     const all: Piece[] = [];
     let hasText = false;
-    const reading = forEach(this.model.ask({ ...call, signal: this.#link.signal }), (piece) => {
+    const reading = forEach(this.model.ask({ ...call, isReplaceable, signal: this.#link.signal }), (piece) => {
       if (piece.type === "text" || piece.type === "calls") hasText = true;
       else if (piece.type === "end" && !hasText) demandText(piece.reason, call);
       all.push(piece);
