@@ -133,7 +133,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     endsAt: performance.now() + deadlineMs,
     streamed,
     reasoning: level,
-    // Failover sets it in its copies. To add a member to each copy made an answer take 7 % longer.
+    // Failover sets it in its copies. If a copy got a member that this object lacks, an answer took 7 % longer.
     isReplaceable: false,
     ...(temperature === undefined ? {} : { temperature }),
     // JSON is best without sampling; for prose the model's default temperature is best.

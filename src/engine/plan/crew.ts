@@ -19,8 +19,9 @@ const SAMPLES = { count: 3, temperature: 0.7 };
 const CONTEXT_SHARE = 0.8;
 
 /**
- * The members that see images if the request has some, and whose context window leaves space for an answer; without
- * such a one those whose window takes the request; without such a one all that see images, or all members.
+ * The members that support the request's images and whose context window leaves space for an answer. If no window
+ * leaves space, those into whose window the request fits; if it fits into none, all. If no member supports images, they
+ * do not count.
  */
 export function eligible(
   members: readonly Member[],
