@@ -52,18 +52,23 @@ export class OutdatedSchema extends Error {
  *    database has seen a migration that it does not know, because they then belong to a newer version. So add a
  *    migration, even an empty one, when you change a function in a way that earlier versions cannot work with.
  *
- * Safe when several replicas start at once: one applies, the others wait for it for two seconds and then fail with an
- * error of `isUnavailable`.
+ * Safe when several processes start at once: one applies, the others wait for it and then fail with an error of
+ * `isLocked`.
+ * @param lockMs longest wait for another process, in milliseconds
  * @returns what it applied
  * @throws Error when it has seen a breaking migration that this program does not know, or when the role may not create
  *   tables
  */
-export async function migrate(pool: Pool, folder: string = import.meta.dirname): Promise<Outstanding> {
+export async function migrate(
+  pool: Pool,
+  folder: string = import.meta.dirname,
+  lockMs: number = LOCK_MS,
+): Promise<Outstanding> {
   const schema = readSchema(folder);
   try {
     return await pool.tx(
       async (query) => {
-        await query(`set local lock_timeout = ${LOCK_MS}`);
+        await query(`set local lock_timeout = ${lockMs}`);
         await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
         await query("set local lock_timeout = 0");
         await query(`create table if not exists chorus_migrations (

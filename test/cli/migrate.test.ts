@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "vitest";
+import { migrateDatabase } from "../../src/cli/migrate-database.ts";
+import { SETUP_LOCK } from "../../src/store/migrate.ts";
 import { runCli } from "../helpers/cli.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { startEarly } from "../helpers/starting.ts";
@@ -66,4 +69,17 @@ test("a service with CHORUS_MIGRATE=never changes no schema and waits for chorus
   const later = await startEarly(t, { DATABASE_URL: url, CHORUS_MIGRATE: "never" });
   await until(() => later.output().includes("lacks function exchange"));
   assert.equal(await later.stop(), 0);
+});
+
+test("chorus migrate limits the wait for the database, not that for another migration", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const outstanding = await pool.tx(async (query) => {
+    await query("select pg_advisory_xact_lock($1)", [SETUP_LOCK]);
+    const migrated = migrateDatabase(url, 1_000);
+    const waitEnds = once(AbortSignal.timeout(1_500), "abort");
+    await until(async () => (await query("select from pg_locks where not granted")).length > 0);
+    await waitEnds;
+    return { migrated };
+  });
+  assert.deepEqual(await outstanding.migrated, { migrations: [], functions: [] });
 });
