@@ -21,7 +21,7 @@ const start: Start = async (config, processLog, stopping) => {
   await using stack = new AsyncDisposableStack();
   const database = { url: databaseUrl };
   if (!databaseUrl) {
-    const embedded = await startEmbedded(dataDir, (message) => processLog.log.info(message));
+    const embedded = await startEmbedded(dataDir, (message, level) => processLog.log[level](message));
     stack.defer(() => embedded.stop());
     database.url = embedded.url;
   }

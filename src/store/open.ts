@@ -58,7 +58,7 @@ export function createStore(options: StoreOptions, log: Log, signal: AbortSignal
 
   async function urlOfDatabase(): Promise<string> {
     if (databaseUrl) return databaseUrl;
-    const embedded = await startEmbedded(dataDir, (message) => log.info(message));
+    const embedded = await startEmbedded(dataDir, (message, level) => log[level](message));
     stack.defer(() => embedded.stop());
     return embedded.url;
   }

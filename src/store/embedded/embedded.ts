@@ -32,9 +32,9 @@ interface Connection {
  */
 export async function startEmbedded(
   dataDir: string,
-  log: (message: string) => void,
+  log: (message: string, level: "info" | "warn") => void,
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const cluster = await openCluster(dataDir, log);
+  const cluster = await openCluster(dataDir, (note) => log(note, "info"));
   const stopping = new AbortController();
   let connection: Connection | undefined = await connect(cluster, stopping.signal);
   let recovery: Promise<void> | undefined;
@@ -49,15 +49,15 @@ export async function startEmbedded(
   }
 
   async function recover(): Promise<void> {
-    log("The embedded Postgres was lost. Starting it again.");
+    log("The embedded Postgres was lost. Starting it again.", "warn");
     for (let logged = ""; !stopping.signal.aborted; ) {
       try {
         connection = await connect(cluster, stopping.signal, port);
         watch(connection.client);
-        return log("The embedded Postgres is back.");
+        return log("The embedded Postgres is back.", "info");
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
-        if (!stopping.signal.aborted && message !== logged) log(message);
+        if (!stopping.signal.aborted && message !== logged) log(message, "warn");
         logged = message;
         await sleep(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
       }

@@ -102,7 +102,10 @@ test("keeps the server running after Ctrl-C, which signals the whole process gro
 test("restarts a server that dies, at the same address", async (t) => {
   const dataDir = await made(t);
   const lines: string[] = [];
-  const services = [await start(dataDir, (line) => lines.push(line)), await start(dataDir)] as const;
+  const services = [
+    await start(dataDir, (line, level) => lines.push(`${level}: ${line}`)),
+    await start(dataDir),
+  ] as const;
   const pool = openPool(services[0].url);
   await pool.query("create table kept (id integer)");
   process.kill(await serverPid(dataDir), "SIGKILL");
@@ -112,8 +115,8 @@ test("restarts a server that dies, at the same address", async (t) => {
       () => false,
     ),
   );
-  await until(() => lines.includes("The embedded Postgres is back."));
-  assert.match(lines.join("\n"), /was lost/);
+  await until(() => lines.includes("info: The embedded Postgres is back."));
+  assert.match(lines.join("\n"), /warn: .* was lost/);
   await pool.end();
   for (const service of services) await service.stop();
   assert.equal(await isServed(dataDir), false);
@@ -236,7 +239,7 @@ const started: { stop(): Promise<void> | void }[] = [];
 /** Starts a service. It is stopped after the test if the test has not done so. */
 async function start(
   dataDir: string,
-  log: (line: string) => void = () => undefined,
+  log: Parameters<typeof startEmbedded>[1] = () => undefined,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const service = await startEmbedded(dataDir, log);
   started.push(service);
