@@ -23,6 +23,7 @@ interface Container {
   ports: Port[];
   env: { name: string; value?: string }[];
   securityContext: { readOnlyRootFilesystem: boolean; allowPrivilegeEscalation: boolean };
+  volumeMounts: { name: string; mountPath: string }[];
 }
 
 /** The parts of manifests that refer to each other. */
@@ -38,7 +39,14 @@ interface Manifest {
     podSelector: { matchLabels: Labels };
     template: {
       metadata: { labels: Labels; annotations?: Labels };
-      spec: { containers: Container[]; securityContext: { runAsNonRoot: boolean }; volumes: { name: string }[] };
+      spec: {
+        containers: Container[];
+        securityContext: { runAsNonRoot: boolean };
+        volumes: { name: string }[];
+        terminationGracePeriodSeconds: number;
+        imagePullSecrets?: { name: string }[];
+        nodeSelector?: Labels;
+      };
     };
     endpoints: { port: string }[];
     scaleTargetRef: { kind: string; name: string };
@@ -55,7 +63,12 @@ async function helm(...args: string[]): Promise<string> {
 
 const EVERYTHING = ["autoscaling", "ingress", "serviceMonitor"].flatMap((part) => ["--set", `${part}.enabled=true`]);
 
-const EXTRA = ["--set", "networkPolicy.extraEgress[0].ports[0].port=11434"];
+const EXTRA = [
+  ...["--set", "networkPolicy.extraEgress[0].ports[0].port=11434"],
+  ...["--set", "image.pullSecrets[0].name=registry,pod.spec.nodeSelector.pool=web,pod.spec.tolerations[0].key=web"],
+  ...["--set", "volumes[0].name=ca,volumes[0].configMap.name=ca,volumeMounts[0].name=ca,volumeMounts[0].mountPath=/ca"],
+  ...["--set", "pod.annotations.team=web,pod.labels.team=web,env.CHORUS_DRAIN_MS=90000"],
+];
 
 /** What the chart makes of values. */
 async function render(...values: string[]): Promise<Manifest[]> {
@@ -150,6 +163,20 @@ test.skipIf(!canRender)("secrets are files of an existing Secret, and other sett
   assert.ok(JSON.parse(data["models.json"] ?? "").models.length > 0);
 });
 
+test.skipIf(!canRender)("values add to the pods of the service and to those that migrate", async () => {
+  const manifests = await render(...EXTRA);
+  const deployment = one(manifests, "Deployment").spec.template;
+  for (const { spec } of [deployment, one(manifests, "Job", "release-migrate").spec.template]) {
+    assert.deepEqual([spec.imagePullSecrets, spec.nodeSelector], [[{ name: "registry" }], { pool: "web" }]);
+    assert.deepEqual(spec.volumes.at(-1), { name: "ca", configMap: { name: "ca" } });
+    for (const { volumeMounts } of spec.containers)
+      assert.deepEqual(volumeMounts.at(-1), { name: "ca", mountPath: "/ca" });
+  }
+  const { labels, annotations = {} } = deployment.metadata;
+  assert.deepEqual([labels.team, annotations.team, annotations["prometheus.io/port"]], ["web", "web", "8081"]);
+  assert.equal(deployment.spec.terminationGracePeriodSeconds, 110);
+});
+
 test.skipIf(!canRender)("the values of the guide are rendered", async ({ onTestFinished }) => {
   const manifests = await render("--values", await exampleValues(lifetimeOf(onTestFinished)));
   const [container] = one(manifests, "Deployment").spec.template.spec.containers;
@@ -176,6 +203,7 @@ test.skipIf(!canRender)("wrong values are refused by their names", async () => {
     ["replica=2", "replica"],
     ["secrets.database=url", "secrets"],
     ["autoscaling.cpuPercent=120", "autoscaling.cpuPercent"],
+    ["pod.spec.hostNetwork=true", "pod.spec"],
   ] as const)
     await assert.rejects(render("--set", value), new RegExp(`- ${name}|${name} is not allowed`));
 });
