@@ -28,6 +28,8 @@ export interface Plan {
   measured: number;
   /** The connections send their first requests evenly over this time, in seconds. Default 0: at once. */
   stagger?: number;
+  /** Each connection waits for a random time up to this one before each request, in milliseconds. Default 0. */
+  pauseMs?: number;
   /**
    * Constant request rate (open loop). Undefined: each connection sends its next request after a response (closed
    * loop).
@@ -75,6 +77,7 @@ export async function load(target: Target, plan: Plan, onMeasure: () => void): P
     try {
       if (plan.stagger) await sleep((plan.stagger * 1_000 * index) / plan.connections);
       for (let count = index; !ending; count++) {
+        if (plan.pauseMs) await sleep(plan.pauseMs * Math.random());
         const sentAt = turn ? await turn() : performance.now();
         await connection.exchange(count % READ_ONE_IN === 0);
         if (++answered === plan.warmUpAnswers?.least) warm.resolve();

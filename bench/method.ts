@@ -24,7 +24,7 @@ export function methodText({ rounds, seconds }: Options): string {
   (burst), or ${paced.tokens.length} events, one write each ${paced.intervalMs} ms (paced).
 - Streams are counted by the tokens of the upstream that arrive, not by events or writes, for all servers alike: a
   server may join the tokens of one read into one event. Each token has a character that occurs nowhere else.
-- Paced, ${PACED_STREAMS} streams are always open and start at different times. "Of the pace" compares the rate with
+- Paced, there are ${PACED_STREAMS} streams, which start at random times. "Of the pace" compares the rate with
   ${PACED_STREAMS} tokens each ${paced.intervalMs} ms. A server that needs its whole core falls behind and then reads
   several tokens at once, so its time per token is lower than it is at the pace.
 - "load + upstream" is the processor time of load generator and upstream together, in cores. At 100 % of the cores
