@@ -170,7 +170,8 @@ export class Collector {
   }
 
   /**
-   * Adds a part of a call. Some servers send several calls under one key, with different identifiers.
+   * Adds a part of a call. Some servers send several calls under one key, with different identifiers; others send a
+   * call in parts whose identifiers differ. Only a part with a name begins a call.
    * @param key the call's place; undefined: the last one, or a new one if the part has a name
    * @param part `name` counts once; `text` is a part of the arguments, as JSON text; `whole` are all of them, which
    *   count if no part of them has come
@@ -180,7 +181,7 @@ export class Collector {
     if (!this.takesCalls) return;
     this.#calls ??= [];
     const known = key === undefined ? this.#calls.at(-1) : this.#calls.findLast((call) => call.key === key);
-    const isOther = isName(id) && isName(known?.id) && id !== known?.id;
+    const isOther = isName(name) && isName(id) && isName(known?.id) && id !== known?.id;
     let call = key === undefined && isName(name) && known?.name ? undefined : known;
     if (!call || isOther) {
       call = { key, id, name: "", arguments: "" };

@@ -294,6 +294,22 @@ test("takes reasoning of any server for thinking, not for text", () => {
   }
 });
 
+/** The calls that parts of a stream make. */
+function callsOf(...parts: object[]): Collector["calls"] {
+  const into = new Collector(true);
+  for (const part of parts) openai.readEvent(JSON.stringify({ choices: [{ delta: { tool_calls: [part] } }] }), into);
+  return into.calls;
+}
+
+test("reads a call whose parts have different identifiers, and calls that have the same place", () => {
+  const begin = (id: string, name: string) => ({ index: 0, id, type: "function", function: { name, arguments: "" } });
+  const go = (id: string | undefined, text: string) => ({ index: 0, id, function: { arguments: text } });
+  const one = [{ name: "look", arguments: '{"a":1}' }];
+  assert.deepEqual(callsOf(begin("x", "look"), go("y", '{"a"'), go("z", ":1}")), one);
+  const two = callsOf(begin("x", "look"), go("x", '{"a":1}'), begin("y", "find"), go(undefined, "{}"));
+  assert.deepEqual(two, [...one, { name: "find", arguments: "{}" }]);
+});
+
 test("repeats a completion that ended in thinking only once", async () => {
   vendor.always({ text: [], finish: "length", usage: { output: 20, thoughts: 20 } });
   const bodies = await sent({}, { maxTokens: 20 });
