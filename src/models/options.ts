@@ -1,9 +1,15 @@
-import { isNeverTaken, outputLimit, refusedOption, roomForOutput, type VendorFailure } from "./refusal.ts";
+import type { ModelCall } from "./port/model.ts";
+import { isNeverTaken, isOfValue, outputLimit, refusedOption, roomForOutput, type VendorFailure } from "./refusal.ts";
 import type { Forms, Option, WireCall, WireFormat } from "./wire/wire.ts";
 
 /** What has been learned of one model from its refusals and answers. */
 export interface Learned {
   forms: Forms;
+  /**
+   * As `forms`, for one depth of reasoning or one type of format, by `valueKey`: a model may refuse one of them and
+   * take the others.
+   */
+  readonly valueForms: Map<string, number>;
   /** Largest output ceiling that the model accepts, thinking included, in tokens. */
   maxTokens: number;
   /** Whether the model thinks before it answers. */
@@ -14,17 +20,22 @@ export interface Learned {
 export class CallOptions {
   readonly #format: WireFormat;
   readonly #learned: Learned;
-  /** For each option, the first form that was not refused for good. Undefined before the first refusal. */
-  #taken: Map<Option, number> | undefined;
+  /** Type of the format that the call asks for. */
+  readonly #formatType: string | undefined;
+  /**
+   * The first form that was not refused for good, by option, or by `valueKey`. Undefined before the first refusal.
+   */
+  #taken: Map<string, { readonly option: Option; readonly form: number }> | undefined;
   #forms: Forms;
   /** Output tokens that fit into the context window beside the prompt of this call. */
   #room = Number.POSITIVE_INFINITY;
   #isFitted = false;
 
-  constructor(format: WireFormat, learned: Learned) {
+  constructor(format: WireFormat, learned: Learned, call: Pick<ModelCall, "format" | "reasoning" | "tools">) {
     this.#format = format;
     this.#learned = learned;
-    this.#forms = learned.forms;
+    this.#formatType = call.format?.type;
+    this.#forms = firstForms(learned, call);
   }
 
   get forms(): Forms {
@@ -52,31 +63,42 @@ export class CallOptions {
     const limit = option === "maxTokens" ? outputLimit(failure.about, sent.maxTokens) : undefined;
     if (limit !== undefined) this.#learned.maxTokens = limit;
     else {
-      if (isNeverTaken(option, failure.about, sent)) this.#takeBack(option, used[option]);
+      if (isNeverTaken(option, failure.about, sent))
+        this.#takeBack(isOfValue(option, failure.about) ? this.#valueKey(option, sent) : option, option, used[option]);
       this.#forms = { ...this.#forms, [option]: used[option] + 1 };
     }
     return option;
   }
 
   /** Passes over a form that would send the same refused body. @returns false if there is no further form */
-  skip(option: Option, used: Forms): boolean {
+  skip(option: Option, sent: WireCall, used: Forms): boolean {
     if (used[option] >= this.#format.forms[option]) return false;
-    if (this.#taken?.get(option) === used[option]) this.#takeBack(option, used[option]);
+    for (const key of [option, this.#valueKey(option, sent)])
+      if (this.#taken?.get(key)?.form === used[option]) this.#takeBack(key, option, used[option]);
     this.#forms = { ...this.#forms, [option]: used[option] + 1 };
     return true;
   }
 
   /** Keeps for later calls what was refused for good. Called when the vendor has taken the call. */
   learn(): void {
-    for (const [option, form] of this.#taken ?? []) {
-      if (form > this.#learned.forms[option]) this.#learned.forms = { ...this.#learned.forms, [option]: form };
+    const { forms, valueForms } = this.#learned;
+    for (const [key, { option, form }] of this.#taken ?? []) {
+      if (key !== option) valueForms.set(key, Math.max(form, valueForms.get(key) ?? 0));
+      else if (form > forms[option]) this.#learned.forms = { ...this.#learned.forms, [option]: form };
     }
   }
 
   /** Notes that a form was refused for good. A form behind one that was refused for its value is not learned. */
-  #takeBack(option: Option, form: number): void {
+  #takeBack(key: string, option: Option, form: number): void {
     this.#taken ??= new Map();
-    if ((this.#taken.get(option) ?? this.#learned.forms[option]) === form) this.#taken.set(option, form + 1);
+    const { forms, valueForms } = this.#learned;
+    const taken = this.#taken.get(key) ?? this.#taken.get(option);
+    const first = taken?.form ?? Math.max(forms[option], valueForms.get(key) ?? 0);
+    if (first === form) this.#taken.set(key, { option, form: form + 1 });
+  }
+
+  #valueKey(option: Option, { reasoning }: WireCall): string {
+    return valueKey(option, option === "format" ? this.#formatType : reasoning);
   }
 
   /**
@@ -95,4 +117,21 @@ export class CallOptions {
     else this.#room = room ?? Math.ceil(maxTokens / 4);
     return true;
   }
+}
+
+function valueKey(option: Option, value: string | undefined): string {
+  return `${option} ${value}`;
+}
+
+/** The forms with which a call starts. */
+function firstForms(
+  { forms, valueForms }: Learned,
+  { format, reasoning, tools }: Pick<ModelCall, "format" | "reasoning" | "tools">,
+): Forms {
+  if (valueForms.size === 0) return forms;
+  const first = (option: Option, value: string | undefined) =>
+    Math.max(forms[option], valueForms.get(valueKey(option, value)) ?? 0);
+  // The depth that is sent to a model that does not think beside tools.
+  const depth = tools && forms.toolReasoning > 0 ? "none" : reasoning;
+  return { ...forms, reasoning: first("reasoning", depth), format: first("format", format?.type) };
 }

@@ -8,6 +8,10 @@ const MAX_ERROR = 64 * 1024;
 /** Words of a refusal that applies to every value of the option. */
 const NEVER_TAKEN = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
 
+/** Words of a refusal that excludes one value of an option, or lists those that the option may have. */
+const OF_VALUE =
+  /must be (?:one of|either|['"`])|should be ['"`]|\bvalues? (?:are|is)\b|supported values?|unknown variant|only works in/i;
+
 /** A response with an error status. The words or the parameter show which option the vendor refused. */
 export interface VendorFailure extends Pick<WireError, "about" | "param"> {
   error: ModelError;
@@ -82,10 +86,16 @@ export function outputLimit(about: string, asked = 0): number | undefined {
   return limit > 0 ? limit : undefined;
 }
 
-/** Whether a refusal applies to every value of the option, and so to later calls as well. */
-export function isNeverTaken(option: Option, about: string, { maxTokens = Number.NaN }: WireCall): boolean {
-  if (!NEVER_TAKEN.test(about)) return false;
+/** Whether a refusal applies to later calls as well: to every value of the option, or to one that calls often have. */
+export function isNeverTaken(option: Option, about: string, { maxTokens = Number.NaN, format }: WireCall): boolean {
+  const isUsual = option !== "format" || format?.type === "json";
+  if (!NEVER_TAKEN.test(about) && !(isUsual && isOfValue(option, about))) return false;
   return option !== "maxTokens" || !numbersIn(about).includes(maxTokens);
+}
+
+/** Whether a refusal is about one depth of reasoning or one type of format: the model may take others. */
+export function isOfValue(option: Option, about: string): boolean {
+  return (option === "reasoning" || option === "format") && OF_VALUE.test(about);
 }
 
 /** Words for the output beside the prompt, in a refusal because both together exceed the context window. */

@@ -54,13 +54,14 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
       // A model that takes no schema gets it in the prompt.
       format: entry.jsonSchema ? 0 : SCHEMA_FORMS,
     },
+    valueForms: new Map(),
     maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     thinks: false,
   };
 
   /** Sends a call until the model takes its options. @throws ModelError */
   async function open(call: ModelCall): Promise<HttpResponse> {
-    const options = new CallOptions(format, learned);
+    const options = new CallOptions(format, learned, call);
     const large = new LargeParts();
     let refused: { option: Option; body: string; error: ModelError } | undefined;
     for (let refusals = 0; ; ) {
@@ -70,7 +71,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
       const { path, body } = format.request(entry, marked, used);
       if (refused?.body === body) {
         // The next form of the refused option reads the same for this call.
-        if (!options.skip(refused.option, used)) throw refused.error;
+        if (!options.skip(refused.option, sent, used)) throw refused.error;
         continue;
       }
       const filled = large.fill(body);

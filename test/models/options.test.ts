@@ -409,6 +409,38 @@ describe("reasoning", () => {
     });
   }
 
+  test("a depth that the model never takes is not sent again, and others are", async () => {
+    for (const [message, taken] of [
+      ["`reasoning_effort` must be one of `none` or `default`", ["none"]],
+      ["Unsupported value: 'reasoning_effort' does not support 'low'. Supported values are: 'high'.", ["high"]],
+      ["body.reasoning_effort: Input should be 'low' or 'high'", ["low", "high"]],
+    ] as const) {
+      const { vendor, sent } = modelOf("openai", { vendor: "openai-compatible" });
+      const error = { message, type: "invalid_request_error" };
+      const takes = (effort: unknown) => effort === undefined || taken.some((each) => each === effort);
+      vendor.always(({ json }) => (takes(json.reasoning_effort) ? {} : { status: 400, error }));
+      for (const reasoning of ["low", "medium", "high"] as const) {
+        const expected = takes(reasoning) ? reasoning : undefined;
+        const first = (await sent({ reasoning })).map((body) => body.reasoning_effort);
+        assert.deepEqual(first, expected ? [expected] : [reasoning, undefined], message);
+        const again = (await sent({ reasoning })).map((body) => body.reasoning_effort);
+        assert.deepEqual(again, [expected], message);
+      }
+    }
+  });
+
+  test("a type of format that the server never takes is not sent again, and the other is", async () => {
+    const { vendor, sent } = modelOf("openai", { vendor: "openai-compatible" });
+    // LM Studio.
+    const error = { message: "'response_format.type' must be 'json_schema' or 'text'" };
+    vendor.always(({ body }) => (body.includes("json_object") ? { status: 400, error } : {}));
+    const types = async (format: ModelCall["format"]) =>
+      (await sent(format ? { format } : {})).map(({ response_format }) => (response_format as Json | undefined)?.type);
+    assert.deepEqual(await types({ type: "json" }), ["json_object", undefined]);
+    assert.deepEqual(await types({ type: "json" }), [undefined]);
+    assert.deepEqual(await types({ type: "schema", schema: '{"type":"object"}' }), ["json_schema"]);
+  });
+
   test("Claude thinks in place of the service's temperature, and not beside the caller's", async () => {
     const { vendor, sent } = modelOf("anthropic");
     const [own] = await sent({ reasoning: "high", defaultTemperature: 0 });
