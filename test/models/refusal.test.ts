@@ -67,6 +67,11 @@ async function errorOf(
   return (await readFailure(answer(status, headers, text), format)).error;
 }
 
+/** An error of OpenRouter, with that of the provider in it. */
+const passedOn = (raw: unknown) => ({
+  error: { message: "Provider returned error", code: 400, metadata: { raw: JSON.stringify(raw), provider_name: "x" } },
+});
+
 describe("readFailure", () => {
   test("retries the statuses that may pass", async () => {
     for (const status of [408, 409, 425, 429, 500, 502, 503, 529]) {
@@ -149,6 +154,8 @@ describe("readFailure", () => {
       [openai, 400, { error: { message: "m", code: "content_filter" } }, "refused"],
       [openai, 500, { error: { message: "m", code: "context_length_exceeded" } }, "too_long"],
       [openai, 413, "<html>", "too_long"],
+      [openai, 400, passedOn({ error: { message: "This model's maximum context length is 8 tokens." } }), "too_long"],
+      [openai, 400, passedOn({ error: { message: "m", code: "content_filter" } }), "refused"],
       [anthropic, 413, { error: { type: "request_too_large", message: "m" } }, "too_long"],
       [anthropic, 400, { error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } }, "too_long"],
       [anthropic, 400, { error: { message: "image exceeds 5 MB maximum: 5272940 bytes > 5242880 bytes" } }, "refused"],
@@ -263,6 +270,20 @@ describe("refusedOption", () => {
   test("takes a refusal without a known option for one of the schema", async () => {
     const sent: WireCall = { ...FULL, format: { type: "schema", schema: "{}", strict: true } };
     assert.equal((await refused(google, "Request contains an invalid argument.", { sent }))[0], "format");
+  });
+
+  test("finds the option in what OpenRouter passes on of a provider", async () => {
+    const cases = [
+      ["Unsupported parameter: 'temperature' is not supported with this model.", "temperature"],
+      ["Unrecognized request argument supplied: stream_options", "usage"],
+    ] as const;
+    for (const [message, option] of cases) {
+      for (const raw of [JSON.stringify({ error: { message } }), JSON.stringify({ message }), message]) {
+        const error = { message: "Provider returned error", code: 400, metadata: { raw, provider_name: "Azure" } };
+        const failure = await readFailure(answer(400, {}, JSON.stringify({ error })), openai);
+        assert.equal(refusedOption(failure, FULL, FIRST, openai), option, raw);
+      }
+    }
   });
 
   test("passes over an option that is left out already", async () => {

@@ -141,7 +141,11 @@ const TOO_LONG = new RegExp(
 export const BESIDE_TOOLS = /\btools? with reasoning_effort\b/i;
 
 /** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
-export function describe({ message, code, param, type }: JsonObject, body: string): WireError {
+export function describe(error: JsonObject, body: string): WireError {
+  const { message, code, param, type, metadata } = error;
+  // OpenRouter says "Provider returned error", and beside it what the server behind it has said.
+  const { raw } = object(metadata);
+  if (typeof raw === "string" && raw !== "") return readError(raw);
   const words = wordsOf(code, type, typeof message === "string" ? message : body);
   const isRefused = REFUSED.test(wordsOf(code, type)) && !NOT_REFUSED.test(words);
   if (isRefused || REFUSED_WORDS.test(words)) return { about: words, kind: "refused" };
