@@ -19,6 +19,7 @@ const KNOWN: readonly string[] = [
   ...["does not exist or you do not have access to it", "is not found for API version", "is not supported for"],
   ...["only supported in v1/responses", "not a chat model", "not supported with the Responses API"],
   ...["does not exist", "has been deprecated", "is no longer available", "model not found", "not found"],
+  ...["Model Not Exist", "is not a valid model ID", "Invalid model"],
 ];
 const ANY = new RegExp(KNOWN.map((text) => text.replace(/[.?*+()[\]]/g, "\\$&")).join("|"), "gi");
 

@@ -107,6 +107,28 @@ describe("readFailure", () => {
     const refused = "Incorrect API key provided: ab***.";
     assert.deepEqual(await found(openai, { code: "x", error: refused }), [401, true]);
     assert.deepEqual(await found(openai, { error: `bad prompt: {"error":"${refused}"}` }), [400, false]);
+    const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
+    const message = "API key not valid. Please pass a valid API key.";
+    const listed = [{ error: { code: 400, message, status: "INVALID_ARGUMENT", details } }];
+    assert.deepEqual(await found(openai, listed), [401, true]);
+  });
+
+  test("finds names of models that servers refuse as invalid requests", async () => {
+    const type = "invalid_request_error";
+    for (const body of [
+      { error: { message: "Model Not Exist", type, param: null, code: type } },
+      { error: { message: "deepseek-chat is not a valid model ID", code: 400 } },
+      { object: "error", message: "Invalid model: mistral-x", type: "invalid_model", param: null, code: "1500" },
+      { error: { message: "Invalid model 'x'. Permitted models can be found at", type: "invalid_model", code: 400 } },
+      { code: 20_012, message: "Model does not exist. Please check it carefully.", data: null },
+      { error: { message: "{'error': '/chat/completions: Invalid model name passed in model=x.'}", code: "400" } },
+    ]) {
+      const { status, needsOperator } = await errorOf(400, {}, body);
+      assert.deepEqual([status, needsOperator], [404, true], JSON.stringify(body));
+    }
+    for (const message of ["The prompt says Model Not Exist", "what is not a valid model ID means"]) {
+      assert.equal((await errorOf(400, {}, { error: { message, type } })).status, 400);
+    }
   });
 
   test("reads the wait that the vendor asks for", async () => {
@@ -128,6 +150,7 @@ describe("readFailure", () => {
     const error = { code: 429, details: [null, retryInfo] };
     assert.equal(await wait({ error }), 34_500);
     assert.equal(await wait([{ error }]), 34_500);
+    assert.equal((await errorOf(429, {}, [{ error }])).retryAfterMs, 34_500);
     for (const nonsense of [{ error: null }, null, "<html>", [], { error: { details: 7 } }]) {
       assert.equal(await wait(nonsense), undefined);
     }

@@ -15,6 +15,7 @@ import {
   type WireCall,
   type WireError,
   type WireFormat,
+  waitIn,
   withRawMember,
   wordsOf,
 } from "./wire.ts";
@@ -242,13 +243,10 @@ function readUsage(usage: JsonObject, into: Collector): void {
 function describe({ message, status, details }: JsonObject): WireError {
   const words = wordsOf(status, message);
   const isTooLong = /input token count.*exceeds|exceeds the maximum number of tokens/i.test(words);
-  // google.rpc.RetryInfo, whose delay reads "34.07s".
-  const seconds = list(details).map((detail) => Number.parseFloat(String(object(detail).retryDelay ?? "")));
-  const wait = seconds.find((each) => each >= 0);
   return {
     about: words,
     code: object(list(details)[0]).reason ?? status,
     ...(isTooLong ? { kind: "too_long" as const } : {}),
-    ...(wait === undefined ? {} : { retryAfterMs: wait * 1_000 }),
+    ...waitIn(details),
   };
 }

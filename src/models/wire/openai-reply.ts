@@ -11,6 +11,7 @@ import {
   parseObject,
   tokenCount,
   type WireError,
+  waitIn,
   wordsOf,
 } from "./wire.ts";
 
@@ -46,8 +47,10 @@ export function readWhole(body: string, into: Collector): void {
 
 /** Reads the body of a failed reply. */
 export function readError(body: string): WireError {
+  // Those of Gemini's compatible address come as a list of one.
   const json = looseObject(body);
-  return describe(object(json.error ?? json), body);
+  const { error = json } = object(list(json)[0] ?? json);
+  return describe(object(error ?? json), body);
 }
 
 /** Reads `message` of a whole completion or `delta` of a stream. Audio and unknown members are not text. */
@@ -142,7 +145,7 @@ export const BESIDE_TOOLS = /\btools? with reasoning_effort\b/i;
 
 /** @param body stands for the message where that is not text, as in Mistral's and FastAPI's lists of refused fields */
 export function describe(error: JsonObject, body: string): WireError {
-  const { message, code, param, type, metadata } = error;
+  const { message, code, param, type, metadata, details } = error;
   // OpenRouter says "Provider returned error", and beside it what the server behind it has said.
   const { raw } = object(metadata);
   if (typeof raw === "string" && raw !== "") return readError(raw);
@@ -155,5 +158,21 @@ export function describe(error: JsonObject, body: string): WireError {
     code: code ?? type,
     ...(typeof param === "string" && param !== "" && !BESIDE_TOOLS.test(words) ? { param } : {}),
     ...(code === "insufficient_quota" ? { retryable: false } : {}),
+    ...waitIn(details),
   };
+}
+
+/** The words, with code and type before them, of refusals whose status hides what they are about. */
+const STATUSES: readonly (readonly [words: RegExp, status: number])[] = [
+  // Keys: xAI and Gemini send 400. The quotes keep a prompt that xAI quotes from looking like that.
+  [/"error":"Incorrect API key provided|^400 \S+ API key (?:not valid|expired)/, 401],
+  // Names of models, for which these send 400: DeepSeek and SiliconFlow, OpenRouter, Mistral and Perplexity, LiteLLM.
+  [/^\S+ \S+ Model (?:not exist|does not exist)/i, 404],
+  [/^\S+ \S+ \S+ is not a valid model ID$|^\S+ invalid_model /, 404],
+  [/^\S+ \S+ .{0,40}Invalid model name passed in model=/, 404],
+];
+
+/** The status that a failure should have, where the vendor sends another one. */
+export function statusOf({ about }: WireError): number | undefined {
+  return STATUSES.find(([words]) => words.test(about))?.[1];
 }

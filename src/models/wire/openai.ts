@@ -2,7 +2,7 @@ import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import type { ModelEntry } from "../port/entry.ts";
 import type { Image, Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
-import { BESIDE_TOOLS, readError, readEvent, readWhole } from "./openai-reply.ts";
+import { BESIDE_TOOLS, readError, readEvent, readWhole, statusOf } from "./openai-reply.ts";
 import { type RootRule, sentTool } from "./tool-schema.ts";
 import { type Forms, type JsonObject, SCHEMA_FORMS, type WireCall, type WireFormat, withRawMember } from "./wire.ts";
 
@@ -67,9 +67,7 @@ export const openai: WireFormat = {
     };
   },
 
-  // xAI refuses a key with 400. The quotes keep a prompt that the server quotes from looking like that.
-  statusOf: ({ about }) => (about.includes('"error":"Incorrect API key provided') ? 401 : undefined),
-
+  statusOf,
   readEvent,
   readWhole,
   readError,

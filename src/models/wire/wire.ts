@@ -98,6 +98,13 @@ export function wordsOf(...parts: unknown[]): string {
     .slice(0, MAX_WORDS);
 }
 
+/** The wait in the details of Google's errors: google.rpc.RetryInfo, whose delay reads "34.07s". */
+export function waitIn(details: unknown): Pick<WireError, "retryAfterMs"> {
+  const seconds = list(details).map((detail) => Number.parseFloat(String(object(detail).retryDelay ?? "")));
+  const wait = seconds.find((each) => each >= 0);
+  return wait === undefined ? {} : { retryAfterMs: wait * 1_000 };
+}
+
 /**
  * The failure that an error inside a response with status 200 stands for.
  * @param status what the vendor names in place of an HTTP status; anything but a number from 400 to 599 is ignored
