@@ -6,7 +6,8 @@ import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire
 const MAX_ERROR = 64 * 1024;
 
 /** Words of a refusal that applies to every value of the option. */
-const NEVER_TAKEN = /unsupported|not support|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
+const NEVER_TAKEN =
+  /unsupported|not support|no endpoints found|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
 
 /** Words of a refusal that excludes one value of an option, or lists those that the option may have. */
 const OF_VALUE =

@@ -131,6 +131,22 @@ describe("readFailure", () => {
     }
   });
 
+  test("takes what OpenRouter's providers cannot do for a fault of the request", async () => {
+    const found = async (message: string) => {
+      const body = JSON.stringify({ error: { message, code: 404 } });
+      const failure = await readFailure(answer(404, {}, body), openai);
+      const sent: WireCall = { ...FULL, tools: { list: [], choice: "required", parallel: true } };
+      const { status, needsOperator } = failure.error;
+      return [status, needsOperator, refusedOption(failure, sent, FIRST, openai)];
+    };
+    const more = "To learn more about provider routing, visit: https://openrouter.ai/docs/provider-routing";
+    assert.deepEqual(await found(`No endpoints found that support tool use. ${more}`), [400, false, undefined]);
+    assert.deepEqual(await found("No endpoints found that support image input"), [400, false, undefined]);
+    const choice = `No endpoints found that support the provided 'tool_choice' value. ${more}`;
+    assert.deepEqual(await found(choice), [400, false, "toolChoice"]);
+    assert.deepEqual(await found("No endpoints found for some/model:free."), [404, true, undefined]);
+  });
+
   test("reads the wait that the vendor asks for", async () => {
     const wait = async (headers: Record<string, string>, body?: unknown) =>
       (await errorOf(429, headers, body, google)).retryAfterMs;

@@ -170,6 +170,8 @@ const STATUSES: readonly (readonly [words: RegExp, status: number])[] = [
   [/^\S+ \S+ Model (?:not exist|does not exist)/i, 404],
   [/^\S+ \S+ \S+ is not a valid model ID$|^\S+ invalid_model /, 404],
   [/^\S+ \S+ .{0,40}Invalid model name passed in model=/, 404],
+  // What one request asks for: OpenRouter sends 404 where no provider of the model takes tools, images or an option.
+  [/^404 \S+ No endpoints found that (?:support|can handle)\b/, 400],
 ];
 
 /** The status that a failure should have, where the vendor sends another one. */
