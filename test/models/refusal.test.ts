@@ -90,6 +90,21 @@ describe("readFailure", () => {
   test("does not retry an exhausted quota", async () => {
     const body = { error: { message: "m", code: "insufficient_quota" } };
     assert.equal((await errorOf(429, { "x-should-retry": "true" }, body)).retryable, false);
+    const suspended = "Your account org-1 is suspended due to insufficient balance, please recharge your account";
+    const spent = "Your team 1 has either used all available credits or reached its monthly spending limit.";
+    for (const exhausted of [
+      body,
+      { error: { message: suspended, type: "exceeded_current_quota_error" } },
+      { code: "Some resource has been exhausted", error: spent },
+      { error: { code: "1113", message: "Insufficient balance or no resource package. Please recharge." } },
+    ]) {
+      const { retryable, needsOperator, throttledMs } = await errorOf(429, {}, exhausted);
+      assert.deepEqual([retryable, needsOperator, throttledMs], [false, true, undefined], JSON.stringify(exhausted));
+    }
+    const limited = {
+      error: { message: "Rate limit reached for gpt-4o. Check your plan.", code: "rate_limit_exceeded" },
+    };
+    assert.equal((await errorOf(429, {}, limited)).retryable, true);
   });
 
   test("finds refusals of keys and accounts that vendors report as invalid requests", async () => {

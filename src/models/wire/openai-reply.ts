@@ -140,6 +140,9 @@ const TOO_LONG = new RegExp(
   "i",
 );
 
+/** Accounts without credit, with the status of a rate limit: OpenAI's and Moonshot's codes; xAI's words; Zhipu's. */
+const EXHAUSTED = /^insufficient_quota |exceeded_current_quota_error |used all available credits|insufficient balance/i;
+
 /** The words that refuse reasoning in a call with tools. The parameter beside them is `reasoning_effort`. */
 export const BESIDE_TOOLS = /\btools? with reasoning_effort\b/i;
 
@@ -157,7 +160,7 @@ export function describe(error: JsonObject, body: string): WireError {
     about: words,
     code: code ?? type,
     ...(typeof param === "string" && param !== "" && !BESIDE_TOOLS.test(words) ? { param } : {}),
-    ...(code === "insufficient_quota" ? { retryable: false } : {}),
+    ...(EXHAUSTED.test(words) ? { retryable: false } : {}),
     ...waitIn(details),
   };
 }
