@@ -67,6 +67,11 @@ async function errorOf(
   return (await readFailure(answer(status, headers, text), format)).error;
 }
 
+/** OpenAI's words for a request that no wait makes possible. */
+const TOO_LARGE =
+  "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 36000. The input " +
+  "or output tokens must be reduced in order to run successfully.";
+
 /** An error of OpenRouter, with that of the provider in it. */
 const passedOn = (raw: unknown) => ({
   error: { message: "Provider returned error", code: 400, metadata: { raw: JSON.stringify(raw), provider_name: "x" } },
@@ -208,6 +213,7 @@ describe("readFailure", () => {
       [openai, 400, { error: { message: "m", code: "content_filter" } }, "refused"],
       [openai, 500, { error: { message: "m", code: "context_length_exceeded" } }, "too_long"],
       [openai, 413, "<html>", "too_long"],
+      [openai, 429, { error: { message: TOO_LARGE, type: "tokens", code: "rate_limit_exceeded" } }, "too_long"],
       [openai, 400, passedOn({ error: { message: "This model's maximum context length is 8 tokens." } }), "too_long"],
       [openai, 400, passedOn({ error: { message: "m", code: "content_filter" } }), "refused"],
       [anthropic, 413, { error: { type: "request_too_large", message: "m" } }, "too_long"],

@@ -130,12 +130,16 @@ const REFUSED = /content_filter|(?:content|bio|cyber|misalignment)_policy|data_?
 const NOT_REFUSED = /^invalid_prompt .*invalid responses api request/i;
 /** DeepSeek's and OpenRouter's words, which have no code. */
 const REFUSED_WORDS = /content exists risk|requires moderation.*flagged/i;
-/** In this order: most servers; llama.cpp; xAI; TGI; Cohere, Gemini, Zhipu and Moonshot; DashScope. */
+/**
+ * In this order: most servers; llama.cpp; xAI; TGI; Cohere, Gemini, Zhipu and Moonshot; DashScope; OpenAI, for more
+ * tokens than the account has in a minute.
+ */
 const TOO_LONG = new RegExp(
   [
     "context_length|context (?:length|window)|maximum context|prompt is too long|input is too long",
-    "exceed_context_size|maximum prompt|`inputs` (?:tokens|must have)|too many tokens:",
+    "exceed_context_size|available context size|maximum prompt|`inputs` (?:tokens|must have)|too many tokens:",
     "input token count.{0,40}exceeds|prompt exceeds|exceeded model token limit|range of input length",
+    "request too large for .{0,200}tokens per min",
   ].join("|"),
   "i",
 );

@@ -171,6 +171,7 @@ test("reads the ways in which servers say that a prompt is too long", () => {
     "This model's maximum context length is 8192 tokens.",
     "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
     "the request exceeds the available context size, type exceed_context_size_error",
+    "the request exceeds the available context size. try increasing the context size or enable context shift",
     "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3000 `inputs` tokens and 2000 `max_new_tokens`",
     "`inputs` must have less than 1024 tokens. Given: 2000",
     "too many tokens: size limit exceeded by 12 tokens.",
