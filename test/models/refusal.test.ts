@@ -92,6 +92,14 @@ describe("readFailure", () => {
     assert.equal((await errorOf(500, { "x-should-retry": "false" })).retryable, false);
   });
 
+  test("retries what the model has written wrongly", async () => {
+    const message = "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.";
+    for (const code of ["tool_use_failed", "json_validate_failed"]) {
+      const error = await errorOf(400, {}, { error: { message, type: "invalid_request_error", code } });
+      assert.deepEqual([error.retryable, error.blamesModel], [true, false]);
+    }
+  });
+
   test("does not retry an exhausted quota", async () => {
     const body = { error: { message: "m", code: "insufficient_quota" } };
     assert.equal((await errorOf(429, { "x-should-retry": "true" }, body)).retryable, false);

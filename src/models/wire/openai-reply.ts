@@ -147,6 +147,9 @@ const TOO_LONG = new RegExp(
 /** Accounts without credit, with the status of a rate limit: OpenAI's and Moonshot's codes; xAI's words; Zhipu's. */
 const EXHAUSTED = /^insufficient_quota |exceeded_current_quota_error |used all available credits|insufficient balance/i;
 
+/** Codes of Groq for what the model has written wrongly, with status 400. Another try may succeed. */
+const FAILED_GENERATION = /^(?:tool_use_failed|json_validate_failed|output_parse_failed)$/;
+
 /** The words that refuse reasoning in a call with tools. The parameter beside them is `reasoning_effort`. */
 export const BESIDE_TOOLS = /\btools? with reasoning_effort\b/i;
 
@@ -165,6 +168,7 @@ export function describe(error: JsonObject, body: string): WireError {
     code: code ?? type,
     ...(typeof param === "string" && param !== "" && !BESIDE_TOOLS.test(words) ? { param } : {}),
     ...(EXHAUSTED.test(words) ? { retryable: false } : {}),
+    ...(FAILED_GENERATION.test(wordsOf(code)) ? { retryable: true } : {}),
     ...waitIn(details),
   };
 }
