@@ -103,17 +103,19 @@ function readEnd({ finish_reason: reason }: JsonObject, into: Collector): void {
 
 function readUsage(usage: JsonObject, into: Collector): void {
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
-  const { reasoning_tokens: thinking } = object(usage.completion_tokens_details);
+  const { reasoning_tokens: named } = object(usage.completion_tokens_details);
+  // The second name is DeepSeek's, the third Moonshot's.
+  const cached =
+    object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
   const written = tokenCount(output);
-  // xAI counts thinking beside the completion and not in it.
-  const isBeside = tokenCount(thinking) > 0 && tokenCount(total) === tokenCount(input) + written + tokenCount(thinking);
+  const rest = tokenCount(total) - tokenCount(input) - written;
+  // xAI counts thinking beside the completion and not in it. Gemini does too, and names it in the total only.
+  const isThinking = tokenCount(named) > 0 ? rest === tokenCount(named) : rest > 0 && rest !== tokenCount(cached);
   into.report({
     inputTokens: input,
-    outputTokens: isBeside ? written + tokenCount(thinking) : output,
-    // The second name is DeepSeek's, the third Moonshot's.
-    cachedTokens:
-      object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
-    thinkingTokens: thinking,
+    outputTokens: isThinking ? written + rest : output,
+    cachedTokens: cached,
+    thinkingTokens: isThinking ? rest : named,
   });
 }
 

@@ -230,6 +230,22 @@ test("reads usage in the choice, Moonshot's cached tokens, and xAI's thinking be
   assert.deepEqual([beside.usage?.outputTokens, beside.usage?.thinkingTokens], [34, 30]);
 });
 
+test("reads Gemini's thinking, which is in the total only, and no other difference", () => {
+  const read = (usage: object) => {
+    const into = new Collector();
+    openai.readWhole(JSON.stringify({ choices: [{ message: { content: "a" }, finish_reason: "stop" }], usage }), into);
+    return [into.usage?.outputTokens, into.usage?.thinkingTokens, into.thinks];
+  };
+  const counts = { prompt_tokens: 20, completion_tokens: 424 };
+  assert.deepEqual(read({ ...counts, total_tokens: 1_016 }), [996, 572, true]);
+  for (const total_tokens of [444, 424, 0, null, undefined]) {
+    assert.deepEqual(read({ ...counts, total_tokens }), [424, 0, false], String(total_tokens));
+  }
+  // Anthropic's input without the cached part, as some proxies pass it on.
+  const beside = { ...counts, prompt_tokens_details: { cached_tokens: 1_000 }, total_tokens: 1_444 };
+  assert.deepEqual(read(beside), [424, 0, false]);
+});
+
 test("fails on an error in a response with status 200, as its code says", () => {
   const cases: [error: unknown, status: number | undefined, kind: string | undefined, retryable: boolean][] = [
     [{ error: { message: "overloaded", code: 503 } }, 503, undefined, true],
