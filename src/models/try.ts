@@ -117,7 +117,8 @@ export class Try implements Pieces {
       return next;
     }
     this.#progress.repeat(piece.usage);
-    this.#timeout.restart();
+    // A call with `silenceMs` leaves time for another model, so comments do not prolong it.
+    if (!piece.isIdle || this.#call.silenceMs === undefined) this.#timeout.restart();
     return this.#readNext();
   };
 

@@ -32,6 +32,9 @@ export function formatOf({ vendor, api }: ModelEntry): WireFormat {
 const MAX_REFUSALS = 12;
 
 const PROGRESS: Piece = { type: "progress" };
+const IDLE: Piece = { type: "progress", isIdle: true };
+/** What a server sends while a call waits there, such as `: keep-alive`. */
+const COMMENTS = /^(?:(?::[^\r\n]*)?\r?\n)+$/;
 
 /**
  * Creates a model of the catalogue that speaks its vendor's wire format.
@@ -159,7 +162,7 @@ class VendorStream implements Pieces {
       const first = reading instanceof Promise ? await reading : reading;
       // Removes a byte order mark too. Some servers send line feeds while the model works.
       const body = first?.trimStart();
-      if (body === "") return { done: false, value: PROGRESS };
+      if (body === "") return { done: false, value: IDLE };
       if (body?.[0] !== "{" && body?.[0] !== "[") {
         this.#isStream = true;
         return this.#read(body);
@@ -188,7 +191,9 @@ class VendorStream implements Pieces {
       if (this.#into.isFinished) this.#into.isWhole = true;
       else if (!this.#into.isWhole) this.#failure = { error };
     }
-    return { done: false, value: this.#piece() };
+    const piece = this.#piece();
+    const isIdle = piece === PROGRESS && chunk !== undefined && COMMENTS.test(chunk);
+    return { done: false, value: isIdle ? IDLE : piece };
   };
 
   readonly #fail = (error: unknown): NextPiece => {

@@ -253,6 +253,24 @@ test("gives a stream half of the time for its first text if there is another mod
   assert.equal(textOf(await read(models, true, { endsAt: performance.now() + 600 })), "two");
 });
 
+test("gives a stream of comments no more than half of the time, but for the last model all of it", async () => {
+  const queued = (texts: readonly Piece[] = []) =>
+    fakeModel(async function* (call): AsyncGenerator<Piece> {
+      for (let i = 0; i < 45; i++) {
+        await sleep(10);
+        call.signal.throwIfAborted();
+        yield { type: "progress", isIdle: true };
+      }
+      yield* texts;
+    });
+  const timeouts = { ...TIMEOUTS, firstTokenMs: 200 };
+  const [first, last] = [queued(), queued(pieces("last"))].map((model) => resilient(model, { timeouts, retries: 0 }));
+  assert.ok(first && last);
+  const endsAt = () => performance.now() + 600;
+  assert.equal(textOf(await read([first, answering("two")], true, { endsAt: endsAt() })), "two");
+  assert.equal(textOf(await read([last], true, { endsAt: endsAt() })), "last");
+});
+
 test("passes over a model that was silent several times", async () => {
   const first = silent();
   const guarded = resilient(first, { timeouts: TIMEOUTS, breaker: { minRequests: 2 } });

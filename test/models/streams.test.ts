@@ -353,6 +353,18 @@ for (const samples of [openai, responses, anthropic, google]) {
       assert.equal(all[0]?.type, "progress");
     });
 
+    test("tells comments from signs of work", async () => {
+      const isIdle = async (raw: string) => {
+        vendor.reply({ raw, afterwards: "hang" });
+        const pieces = model.ask(call());
+        const { value: first } = await pieces.next();
+        await pieces.return?.();
+        return first?.type === "progress" && first.isIdle === true;
+      };
+      for (const raw of [": keep-alive\n\n", ":\n: ping\r\n\r\n", "\n\n"]) assert.ok(await isIdle(raw), raw);
+      for (const raw of [sse([thinking[0]]), `: ping\n\n${sse([thinking[0]])}`]) assert.ok(!(await isIdle(raw)), raw);
+    });
+
     test("ends with the terminal frame, whatever follows it in the same read", async () => {
       const rubbish = ["{no json", { error: { message: "m" } }, { type: "error", error: {} }, text("more"), ...end];
       for (const event of rubbish) {

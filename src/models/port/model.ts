@@ -223,12 +223,12 @@ export type WrittenCall = Omit<ToolCall, "id">;
 /**
  * A piece of a completion. All text that one socket read brings is one piece. `calls` come once at most, all together,
  * after the text. `progress` says that the vendor sent something else; with `usage`, that it sent a completion which is
- * not used, and is asked again.
+ * not used, and is asked again; with `isIdle`, that it sent only comments, which keep the connection open.
  */
 export type Piece =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "calls"; readonly calls: readonly WrittenCall[] }
-  | { readonly type: "progress"; readonly usage?: TokenUsage }
+  | { readonly type: "progress"; readonly usage?: TokenUsage; readonly isIdle?: boolean }
   | { readonly type: "step"; readonly step: Step }
   | End;
 
