@@ -1,3 +1,4 @@
+import type { Message } from "./port/model.ts";
 import { ModelError, mayPass } from "./port/model-error.ts";
 import type { HttpResponse } from "./vendor-response.ts";
 import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire.ts";
@@ -6,8 +7,11 @@ import type { Forms, Option, WireCall, WireError, WireFormat } from "./wire/wire
 const MAX_ERROR = 64 * 1024;
 
 /** Words of a refusal that applies to every value of the option. */
-const NEVER_TAKEN =
-  /unsupported|not support|no endpoints found|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs/i;
+const NEVER_TAKEN = new RegExp(
+  "unsupported|not support|no endpoints found|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs|" +
+    "unexpected role",
+  "i",
+);
 
 /** Words of a refusal that excludes one value of an option, or lists those that the option may have. */
 const OF_VALUE =
@@ -72,6 +76,7 @@ export function refusedOption(
     parallel: sent.tools?.parallel === false,
     toolReasoning: sent.tools !== undefined && sent.reasoning !== undefined,
     toolFormat: sent.tools !== undefined && sent.format !== undefined,
+    toolTurn: sent.prompt.messages.some(hasTextAfterResults),
   };
   const names = Object.entries(format.optionNames) as [Option, RegExp][];
   const named = names.find(
@@ -79,6 +84,10 @@ export function refusedOption(
   )?.[0];
   // A vendor may refuse a schema without naming it. Another mode or the prompt can still ask for it.
   return named ?? (sent.format?.type === "schema" ? "format" : undefined);
+}
+
+function hasTextAfterResults({ results, text, images }: Message): boolean {
+  return results !== undefined && (text !== "" || (images?.length ?? 0) > 0);
 }
 
 /** Finds the allowed ceiling in a refusal such as "32000 > 8192". @returns undefined if it names none */

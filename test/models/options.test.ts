@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterAll, beforeAll, beforeEach, describe, test } from "vitest";
 import { createHttpClient } from "../../src/models/http.ts";
 import type { ModelEntry } from "../../src/models/port/entry.ts";
-import { complete, type Model, type ModelCall, type Reasoning } from "../../src/models/port/model.ts";
+import { complete, type Model, type ModelCall, type Prompt, type Reasoning } from "../../src/models/port/model.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
 import { type ScriptedVendor, startVendor, type VendorCall, type WireKind } from "../helpers/vendors.ts";
 import { call } from "./fake-model.ts";
@@ -224,6 +224,27 @@ describe("options that a model does not take beside tools", () => {
     assert.deepEqual(await efforts({ reasoning: "high", tools }), ["high", "none"]);
     assert.deepEqual(await efforts({ reasoning: "low", tools }), ["none"]);
     assert.deepEqual(await efforts({ reasoning: "high" }), ["high"]);
+  });
+
+  test("Mistral gets a message between the results of tools and the user's text", async () => {
+    const { vendor, sent } = modelOf("openai", { vendor: "openai-compatible" });
+    const roles = ({ messages }: Json) => (messages as { role: string }[]).map(({ role }) => role);
+    const error = { message: "Unexpected role 'user' after role 'tool'", type: "invalid_request_message_order" };
+    vendor.always(({ json }) => (/tool,user/.test(String(roles(json))) ? { status: 400, error } : {}));
+    const asked = (text: string): Prompt => ({
+      system: "",
+      messages: [
+        { role: "user", text: "Look." },
+        { role: "assistant", text: "", calls: [{ id: "c1", name: "look", arguments: "{}" }] },
+        { role: "user", text, results: [{ id: "c1", name: "look", text: "sunny" }] },
+      ],
+    });
+    const before = ["user", "assistant", "tool"];
+    const spoken = async (text: string) => (await sent({ prompt: asked(text), tools })).map(roles);
+    assert.deepEqual(await spoken(""), [before]);
+    const between = [...before, "assistant", "user"];
+    assert.deepEqual(await spoken("In short?"), [[...before, "user"], between]);
+    assert.deepEqual(await spoken("In short?"), [between]);
   });
 
   test("Claude that cannot be forced to call a tool is asked without", async () => {

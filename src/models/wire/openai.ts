@@ -15,7 +15,7 @@ export const openai: WireFormat = {
   // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
-    ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 1, toolFormat: 0 },
+    ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 1, toolFormat: 0, toolTurn: 1 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,
@@ -31,6 +31,8 @@ export const openai: WireFormat = {
     strictTools: /\bstrict\b|\bschema for function\b|\btools\b.*\bparameters\b/i,
     toolChoice: /\btool_choice\b/i,
     parallel: /\bparallel_tool_calls\b/i,
+    // Mistral, and its models behind vLLM.
+    toolTurn: /unexpected role 'user' after role 'tool'/i,
   },
   needsRoomWhenAsked: false,
   temperatureOrReasoning: false,
@@ -43,7 +45,7 @@ export const openai: WireFormat = {
     const { format, tools } = call;
     const fields = {
       model: call.model,
-      messages: messages(call),
+      messages: messages(call, forms),
       ...(call.streamed ? { stream: true } : {}),
       ...(call.streamed && forms.usage === 0 ? { stream_options: { include_usage: true } } : {}),
       ...(call.temperature !== undefined && forms.temperature === 0 ? { temperature: call.temperature } : {}),
@@ -73,22 +75,26 @@ export const openai: WireFormat = {
   readError,
 };
 
-function messages({ prompt }: WireCall): unknown[] {
+function messages({ prompt }: WireCall, forms: Forms): unknown[] {
   const messages = prompt.messages.flatMap((message) =>
-    message.calls || message.results ? withTools(message) : { role: message.role, content: content(message) },
+    message.calls || message.results ? withTools(message, forms) : { role: message.role, content: content(message) },
   );
   return prompt.system === "" ? messages : [{ role: "system", content: prompt.system }, ...messages];
 }
 
+/** Stands between the results of tools and the user's text for servers that demand a message there. */
+const BETWEEN = { role: "assistant", content: "OK." };
+
 /** A message with calls or results. Each result is a message of its own. */
-function withTools(message: Message): unknown[] {
+function withTools(message: Message, { toolTurn }: Forms): unknown[] {
   const { role, text, images, calls = [], results = [] } = message;
   const answers = results.map((result) => ({ role: "tool", tool_call_id: result.id, content: result.text }));
   if (calls.length > 0) {
     const asked = calls.map(({ id, ...called }) => ({ id, type: "function", function: called }));
     return [...answers, { role, content: text === "" ? null : text, tool_calls: asked }];
   }
-  return text === "" && !images?.length ? answers : [...answers, { role, content: content(message) }];
+  if (text === "" && !images?.length) return answers;
+  return [...answers, ...(toolTurn > 0 ? [BETWEEN] : []), { role, content: content(message) }];
 }
 
 type WireTools = NonNullable<WireCall["tools"]>;

@@ -7,6 +7,8 @@ import { ThinkFilter } from "./think.ts";
 export type Option =
   | ("temperature" | "stops" | "maxTokens" | "format" | "reasoning" | "cacheKey" | "usage")
   | ("strictTools" | "toolChoice" | "parallel")
+  // A text of the user that follows the results of tools directly. It is never left out.
+  | "toolTurn"
   // Reasoning and format in a call with tools, where a model may take each of the two, but not both.
   | ("toolReasoning" | "toolFormat");
 
