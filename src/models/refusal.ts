@@ -14,8 +14,11 @@ const NEVER_TAKEN = new RegExp(
 );
 
 /** Words of a refusal that excludes one value of an option, or lists those that the option may have. */
-const OF_VALUE =
-  /must be (?:one of|either|['"`])|should be ['"`]|\bvalues? (?:are|is)\b|supported values?|unknown variant|only works in/i;
+const OF_VALUE = new RegExp(
+  "must be (?:one of|either|['\"`])|should be ['\"`]|\\bvalues? (?:are|is)\\b|supported values?|unknown variant|" +
+    "only works in",
+  "i",
+);
 
 /** A response with an error status. The words or the parameter show which option the vendor refused. */
 export interface VendorFailure extends Pick<WireError, "about" | "param"> {

@@ -69,8 +69,8 @@ async function errorOf(
 
 /** OpenAI's words for a request that no wait makes possible. */
 const TOO_LARGE =
-  "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 36000. The input " +
-  "or output tokens must be reduced in order to run successfully.";
+  "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 36000. The " +
+  "input or output tokens must be reduced in order to run successfully.";
 
 /** An error of OpenRouter, with that of the provider in it. */
 const passedOn = (raw: unknown) => ({
