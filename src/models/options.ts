@@ -1,5 +1,6 @@
 import type { ModelCall } from "./port/model.ts";
 import { isNeverTaken, isOfValue, outputLimit, refusedOption, roomForOutput, type VendorFailure } from "./refusal.ts";
+import type { Unopened } from "./wire/think.ts";
 import type { Forms, Option, WireCall, WireFormat } from "./wire/wire.ts";
 
 /** What has been learned of one model from its refusals and answers. */
@@ -14,6 +15,8 @@ export interface Learned {
   maxTokens: number;
   /** Whether the model thinks before it answers. */
   thinks: boolean;
+  /** Whether its thinking is in the text, without the first mark. Absent: that is not looked for. */
+  unopened?: Unopened;
 }
 
 /** The options of one call. They start as learned, and change with each refusal. */

@@ -60,6 +60,8 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
     valueForms: new Map(),
     maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     thinks: false,
+    // The first answer of a model that thinks shows where it writes its thinking.
+    ...(entry.vendor === "openai-compatible" ? { unopened: entry.thinks ? "perhaps" : "no" } : {}),
   };
 
   /** Sends a call until the model takes its options. @throws ModelError */
@@ -133,7 +135,7 @@ class VendorStream implements Pieces {
     this.#format = format;
     this.#learned = learned;
     this.#hasRoom = learned.thinks;
-    this.#into = new Collector(takesCalls(call));
+    this.#into = new Collector(takesCalls(call), learned.unopened);
   }
 
   [Symbol.asyncIterator](): this {
@@ -169,6 +171,7 @@ class VendorStream implements Pieces {
       }
       const whole = this.#wholeBody(body);
       this.#format.readWhole(whole instanceof Promise ? await whole : whole, this.#into);
+      if (this.#learned.unopened !== undefined) this.#into.dropUnopened();
       return { done: false, value: this.#piece() };
     } catch (error) {
       return this.#fail(error);
@@ -227,6 +230,7 @@ class VendorStream implements Pieces {
   #end(): NextPiece {
     this.#response?.finish();
     const { reason, usage, thinks, version, calls } = this.#into;
+    this.#learnMarks();
     if (calls.length > 0 && !this.#areCallsSent) {
       this.#areCallsSent = true;
       this.#call = undefined;
@@ -240,13 +244,21 @@ class VendorStream implements Pieces {
       this.#hasRoom = true;
       this.#response = undefined;
       this.#isStream = false;
-      this.#into = new Collector(this.#into.takesCalls);
+      this.#into = new Collector(this.#into.takesCalls, this.#learned.unopened);
       this.#events = undefined;
       return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
     }
     this.#isDone = true;
     const named = version === undefined ? {} : { version };
     return { done: false, value: { type: "end", reason, usage, model: this.#model, ...named } };
+  }
+
+  /** A whole text without the second mark has no thinking, or the server has sent it apart. */
+  #learnMarks(): void {
+    const { isUnopened, reason } = this.#into;
+    const learned = this.#learned;
+    if (learned.unopened !== undefined && (isUnopened || reason === "stop"))
+      learned.unopened = isUnopened ? "yes" : "no";
   }
 
   #readEvent(data: string): void {

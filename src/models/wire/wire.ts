@@ -1,7 +1,7 @@
 import type { ModelEntry } from "../port/entry.ts";
 import type { EndReason, Prompt, Reasoning, TokenUsage, Tool, Tools, WrittenCall } from "../port/model.ts";
 import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../port/model-error.ts";
-import { ThinkFilter } from "./think.ts";
+import { afterUnopened, ThinkFilter, type Unopened } from "./think.ts";
 
 /** Parts of a call that a model may refuse. The call still works without them. */
 export type Option =
@@ -146,7 +146,13 @@ const NAME = /^[\w.:/@+-]{1,100}$/;
 export class Collector {
   #text = "";
   /** Undefined once the text has begun, because marks of thinking count only before it. */
-  #think: ThinkFilter | undefined = new ThinkFilter();
+  #think: ThinkFilter | undefined;
+  /** Whether the first mark of thinking has been seen, or the second one without it. */
+  #hasOpened = false;
+  /** Whether the text that was taken last ends within a line. */
+  #isInLine = false;
+  /** Whether the text has thinking whose first mark is missing. */
+  isUnopened = false;
   /** Undefined if the vendor has reported nothing. */
   #claims: Partial<Record<keyof TokenUsage, unknown>> | undefined;
   #reason: EndReason | undefined;
@@ -165,12 +171,16 @@ export class Collector {
   version: string | undefined;
   /** Whether the caller's tools may be called. */
   readonly takesCalls: boolean;
+  /** Whether the text may begin with thinking without its first mark. */
+  readonly #isExpected: boolean;
   /** In the order in which they began. Undefined before the first. */
   #calls: { key: unknown; id: unknown; name: string; arguments: string }[] | undefined;
   #callCharacters = 0;
 
-  constructor(takesCalls = false) {
+  constructor(takesCalls = false, unopened: Unopened = "no") {
     this.takesCalls = takesCalls;
+    this.#think = new ThinkFilter(unopened);
+    this.#isExpected = unopened !== "no";
   }
 
   /** The calls so far. */
@@ -212,17 +222,36 @@ export class Collector {
   /** Adds text. Skips anything that is not a string. */
   write(text: unknown): void {
     if (typeof text !== "string" || text === "") return;
+    if (this.thinks && this.#think?.hasThought === false) this.#text += this.#think.trust();
     this.#text += this.#think ? this.#think.push(text) : text;
-    if (this.#think?.hasThought) this.thinks = true;
+    if (this.#think?.hasThought) {
+      this.thinks = true;
+      this.isUnopened = this.#isExpected;
+    }
     if (this.#think?.isOver) this.#think = undefined;
   }
 
   /** Removes and returns the text since the last call. */
   take(): string {
-    if (this.isWhole) this.#text += this.#think?.end() ?? "";
+    if (this.isWhole) this.#text += this.#think?.end(this.#reason === "length") ?? "";
     const text = this.#text;
     this.#text = "";
+    if (!this.#hasOpened && text.includes("think>")) this.#noteMarks(text);
+    if (text !== "") this.#isInLine = !text.endsWith("\n");
     return text;
+  }
+
+  /** Drops thinking whose first mark is missing from a whole completion. */
+  dropUnopened(): void {
+    const start = afterUnopened(this.#text);
+    if (start === 0) return;
+    this.#text = this.#text.slice(start).trimStart();
+    this.thinks = this.isUnopened = this.#hasOpened = true;
+  }
+
+  #noteMarks(text: string): void {
+    this.isUnopened ||= afterUnopened(this.#isInLine ? `.${text}` : text) > 0;
+    this.#hasOpened = true;
   }
 
   /** Notes a refusal by the model or a filter. */

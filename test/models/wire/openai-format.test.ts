@@ -327,6 +327,38 @@ test("reads a call whose parts have different identifiers, and calls that have t
   assert.deepEqual(two, [...one, { name: "find", arguments: "{}" }]);
 });
 
+test("drops thinking whose first mark is in the prompt, in streams from the second answer on", async () => {
+  const text = ["Okay, ", "Paris.", "\n", "</think>", "\n\n", "Par", "is."];
+  const answers = async (entry: Partial<ModelEntry>, ...streamed: boolean[]) => {
+    const model = createVendorModel(vendor.entry({ ...COMPATIBLE, ...entry }), http);
+    const texts: string[] = [];
+    for (const each of streamed) texts.push((await complete(model, call({ streamed: each }))).text);
+    return texts;
+  };
+  vendor.always({ text, betweenMs: 5 });
+  assert.deepEqual(await answers({}, false, true), ["Paris.", "Paris."]);
+  assert.deepEqual(await answers({}, true, true), [text.join(""), "Paris."]);
+  assert.deepEqual(await answers({ thinks: true }, true), ["Paris."]);
+  assert.deepEqual(await answers({ vendor: "openai" }, false), [text.join("")]);
+  vendor.always({ text: ["The mark ", "</think>", " ends it."], betweenMs: 5 });
+  assert.deepEqual(await answers({}, true, false), ["The mark </think> ends it.", "The mark </think> ends it."]);
+  vendor.always({});
+});
+
+test("streams a model that thinks at once where the server sends its thinking apart", async () => {
+  const model = createVendorModel(vendor.entry({ ...COMPATIBLE, thinks: true }), http);
+  const chunk = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ choices: [{ delta, finish_reason }] })}\n\n`;
+  const pieces: string[] = [];
+  vendor.reply({ raw: chunk({ reasoning_content: "hm" }) + chunk({ content: "Par" }), afterwards: "hang" });
+  for await (const piece of model.ask(call())) {
+    if (piece.type !== "text") continue;
+    pieces.push(piece.text);
+    break;
+  }
+  assert.deepEqual(pieces, ["Par"]);
+});
+
 test("repeats a completion that ended in thinking only once", async () => {
   vendor.always({ text: [], finish: "length", usage: { output: 20, thoughts: 20 } });
   const bodies = await sent({}, { maxTokens: 20 });
