@@ -9,7 +9,7 @@ const MAX_ERROR = 64 * 1024;
 /** Words of a refusal that applies to every value of the option. */
 const NEVER_TAKEN = new RegExp(
   "unsupported|not support|no endpoints found|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs|" +
-    "unexpected role",
+    "unexpected role|not enabled",
   "i",
 );
 
@@ -79,6 +79,7 @@ export function refusedOption(
     parallel: sent.tools?.parallel === false,
     toolReasoning: sent.tools !== undefined && sent.reasoning !== undefined,
     toolFormat: sent.tools !== undefined && sent.format !== undefined,
+    system: sent.prompt.system !== "",
     toolTurn: sent.prompt.messages.some(hasTextAfterResults),
   };
   const names = Object.entries(format.optionNames) as [Option, RegExp][];

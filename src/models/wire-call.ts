@@ -32,9 +32,10 @@ export function wireCall(
   const room = thinks ? asked || ROOM[reasoning === undefined ? "medium" : "low"] : asksToThink ? asked : 0;
   const ceiling = call.maxTokens === undefined ? undefined : call.maxTokens + room;
   const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
+  const prompt = withDemands(call, { schema: isSent ? undefined : schema, isForced: forms.toolChoice === 0 });
   return {
     model: entry.model,
-    prompt: withDemands(call, { schema: isSent ? undefined : schema, isForced: forms.toolChoice === 0 }),
+    prompt: forms.system === 0 ? prompt : withoutSystem(prompt),
     maxTokens: ceiling === undefined ? own : Math.min(ceiling, maxTokens),
     temperature,
     stops: call.stops ?? [],
@@ -84,6 +85,15 @@ function sampling(
   const thinks = reasoning !== undefined && reasoning !== "none" && forms.reasoning < lastForm;
   const sent = temperature ?? (thinks ? undefined : defaultTemperature);
   return { temperature: sent, reasoning: sent !== undefined && forms.temperature === 0 ? undefined : reasoning };
+}
+
+/** The prompt with the instructions at the beginning of its first message, which is the user's. */
+function withoutSystem(prompt: Prompt): Prompt {
+  const { system, messages } = prompt;
+  const [first, ...others] = messages;
+  if (system === "" || !first) return prompt;
+  const text = first.text === "" ? system : `${system}\n\n${first.text}`;
+  return { system: "", messages: [{ ...first, text }, ...others] };
 }
 
 /** The prompt with what the vendor does not enforce: a schema, or the call of a tool. */

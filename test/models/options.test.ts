@@ -291,6 +291,23 @@ describe("options that a model does not take beside tools", () => {
   });
 });
 
+test("instructions are in the first message for a model that takes them nowhere else", async () => {
+  const prompt = { system: "Be brief.", messages: [{ role: "user" as const, text: "Hi" }] };
+  for (const [kind, overrides, message] of [
+    ["openai", { vendor: "openai-compatible" }, "System role not supported"],
+    ["google", { model: "gemma-3-27b-it" }, "Developer instruction is not enabled for models/gemma-3-27b-it"],
+  ] as const) {
+    const { vendor, sent } = modelOf(kind, overrides);
+    const isApart = ({ body }: VendorCall) => /"role":"system"|systemInstruction/.test(body);
+    vendor.always((asked) => (isApart(asked) ? { status: 400, error: { message, type: "INVALID_ARGUMENT" } } : {}));
+    const first = await sent({ prompt });
+    assert.equal(first.length, 2);
+    for (const [body] of [first.slice(1), await sent({ prompt })])
+      assert.match(JSON.stringify(body?.messages ?? body?.contents), /"Be brief\.\\n\\nHi"/);
+    assert.equal((await sent({ prompt })).length, 1);
+  }
+});
+
 describe("prompt caching", () => {
   const LONG = "x".repeat(5_000);
   const prompt = { system: "", messages: [{ role: "user" as const, text: LONG }] };

@@ -11,7 +11,7 @@ import type { Forms, Option, WireCall, WireFormat } from "../../src/models/wire/
 
 const FIRST: Forms = {
   ...{ temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 },
-  ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 0, toolTurn: 0 },
+  ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 0, toolTurn: 0, system: 0 },
 };
 const FULL: WireCall = {
   model: "m",
@@ -303,6 +303,7 @@ describe("refusedOption", () => {
       [google, "Unable to submit request because it has a maxOutputTokens value of 99999", "maxTokens"],
       [google, "Budget 0 is invalid. This model only works in thinking mode.", "reasoning"],
       [google, "Unknown name \"responseJsonSchema\" at 'generation_config'", "format"],
+      [google, "JSON mode is not enabled for models/gemma-3-27b-it", "format"],
       [google, "Request contains an invalid argument.", undefined],
     ];
     for (const [format, message, option] of cases) {

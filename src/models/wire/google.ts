@@ -31,15 +31,17 @@ export const google: WireFormat = {
   // format: the schema, any JSON. reasoning: see `thinkingConfig`.
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 0, usage: 0 },
-    ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 1, toolTurn: 0 },
+    ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 1, toolTurn: 0, system: 1 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop_?sequences\b/i,
     maxTokens: /\bmax_?output_?tokens\b/i,
+    // Gemma.
+    system: /\bdeveloper instruction is not enabled\b/i,
     // Models before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported".
     toolFormat: /\b(?:function calling|tool use) with a response mime type\b/i,
-    format: /\bresponse_?(mime_?type|json_?schema|schema)\b|\bschema\b/i,
+    format: /\bresponse_?(mime_?type|json_?schema|schema)\b|\bschema\b|\bjson mode\b/i,
     reasoning: /\bthinking(_?config|_?budget|_?level)?\b|\bbudget\b/i,
   },
   needsRoomWhenAsked: true,

@@ -15,13 +15,13 @@ export const openai: WireFormat = {
   // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
-    ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 1, toolFormat: 0, toolTurn: 1 },
+    ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 1, toolFormat: 0, toolTurn: 1, system: 1 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,
     stops: /\bstop\b/i,
     maxTokens: /\bmax_?(completion_?)?tokens\b/i,
-    format: /\bresponse_?format\b|\bjson_(object|schema)\b/i,
+    format: /\bresponse_?format\b|\bjson_(object|schema)\b|\bjson mode\b/i,
     // GPT-5.4 and later take no other effort than `none` beside tools, also not their own default.
     toolReasoning: BESIDE_TOOLS,
     // Ollama: "does not support thinking". xAI: "does not support parameter reasoningEffort".
@@ -31,6 +31,8 @@ export const openai: WireFormat = {
     strictTools: /\bstrict\b|\bschema for function\b|\btools\b.*\bparameters\b/i,
     toolChoice: /\btool_choice\b/i,
     parallel: /\bparallel_tool_calls\b/i,
+    // The chat templates of Gemma 2 and others, and Gemma at Google.
+    system: /\bsystem role (?:is )?not supported\b|\bdeveloper instruction is not enabled\b/i,
     // Mistral, and its models behind vLLM.
     toolTurn: /unexpected role 'user' after role 'tool'/i,
   },

@@ -9,6 +9,8 @@ export type Option =
   | ("strictTools" | "toolChoice" | "parallel")
   // A text of the user that follows the results of tools directly. It is never left out.
   | "toolTurn"
+  // Instructions apart from the messages; else they are in the first message. They are never left out.
+  | "system"
   // Reasoning and format in a call with tools, where a model may take each of the two, but not both.
   | ("toolReasoning" | "toolFormat");
 
