@@ -59,6 +59,8 @@ export class SseParser {
       if (data !== undefined) this.#onData(data);
       return;
     }
+    // llama.cpp before October 2025 sends an error in a field of its own.
+    if (line.startsWith("error: {")) this.#data = `{"error":${line.slice(7)}}`;
     // Comments and every other field are skipped.
     if (!line.startsWith("data") || (line.length > 4 && line[4] !== ":")) return;
     const value = line.slice(line[5] === " " ? 6 : 5);

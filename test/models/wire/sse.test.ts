@@ -29,6 +29,11 @@ describe("SseParser", () => {
     }
   });
 
+  test("reads the field in which older llama.cpp servers send an error", () => {
+    assert.deepEqual(dataOf('error: {"code":400}\n\ndata: [DONE]\n\n'), ['{"error":{"code":400}}', "[DONE]"]);
+    assert.deepEqual(dataOf("error: no\ndata: yes\n\n"), ["yes"]);
+  });
+
   test("skips a byte order mark, comments, names, ids and unknown fields", () => {
     assert.deepEqual(dataOf("\uFEFF: comment\nevent: x\nid: 1\nretry: 5\ndatax: no\ndata: yes\n\n"), ["yes"]);
   });
