@@ -31,6 +31,8 @@ export class ThinkFilter {
   readonly #unopened: Unopened;
   /** Whether the text began with thinking. */
   hasThought = false;
+  /** Whether its first mark was missing. */
+  isUnopened = false;
 
   constructor(unopened: Unopened = "no") {
     this.#unopened = unopened;
@@ -63,6 +65,7 @@ export class ThinkFilter {
         this.#held = this.#held.slice(-(CLOSE.length - 1));
         return "";
       }
+      this.isUnopened = this.#kept !== undefined && !isOpened(this.#kept);
       this.#kept = undefined;
       this.hasThought = true;
       this.#state = "after";
@@ -75,10 +78,11 @@ export class ThinkFilter {
 
   /** The server sends thinking apart from the text. @returns what was held back by experience */
   trust(): string {
-    const text = this.#kept?.join("") ?? "";
-    if (this.#kept) this.#state = "head";
-    if (this.#kept) this.#held = "";
+    if (!this.#kept) return "";
+    const text = this.#kept.join("");
     this.#kept = undefined;
+    this.#state = "head";
+    this.#held = "";
     return text === "" ? "" : this.push(text);
   }
 
@@ -87,9 +91,12 @@ export class ThinkFilter {
    * @returns what was held back as a possible mark, or by experience; nothing if that is only white space
    */
   end(isCut = false): string {
-    const kept = this.#kept?.join("") ?? "";
-    const isThinking = isCut && this.#unopened === "yes";
-    if (kept !== "") return isThinking || kept.trim() === "" || kept.trimStart().startsWith(OPEN) ? "" : kept;
+    if (this.#kept?.length) {
+      const isThinking = isOpened(this.#kept) || (isCut && this.#unopened === "yes");
+      const kept = this.#kept.join("");
+      this.#kept = undefined;
+      return isThinking || kept.trim() === "" ? "" : kept;
+    }
     return this.#state === "head" && this.#held.trim() !== "" ? this.#release() : "";
   }
 
@@ -99,4 +106,8 @@ export class ThinkFilter {
     this.#state = "text";
     return text;
   }
+}
+
+function isOpened(pieces: readonly string[]): boolean {
+  return pieces.join("").trimStart().startsWith(OPEN);
 }

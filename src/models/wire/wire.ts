@@ -173,8 +173,6 @@ export class Collector {
   version: string | undefined;
   /** Whether the caller's tools may be called. */
   readonly takesCalls: boolean;
-  /** Whether the text may begin with thinking without its first mark. */
-  readonly #isExpected: boolean;
   /** In the order in which they began. Undefined before the first. */
   #calls: { key: unknown; id: unknown; name: string; arguments: string }[] | undefined;
   #callCharacters = 0;
@@ -182,7 +180,6 @@ export class Collector {
   constructor(takesCalls = false, unopened: Unopened = "no") {
     this.takesCalls = takesCalls;
     this.#think = new ThinkFilter(unopened);
-    this.#isExpected = unopened !== "no";
   }
 
   /** The calls so far. */
@@ -228,7 +225,7 @@ export class Collector {
     this.#text += this.#think ? this.#think.push(text) : text;
     if (this.#think?.hasThought) {
       this.thinks = true;
-      this.isUnopened = this.#isExpected;
+      this.isUnopened ||= this.#think.isUnopened;
     }
     if (this.#think?.isOver) this.#think = undefined;
   }

@@ -46,6 +46,12 @@ describe("ThinkFilter", () => {
       assert.equal(read(true, unopened, "<think>Okay"), "");
     }
     assert.equal(read(true, "yes", "Okay, the"), "");
+    const isUnopened = (text: string) => {
+      const filter = new ThinkFilter("yes");
+      filter.push(text);
+      return filter.isUnopened;
+    };
+    assert.deepEqual(["hm</think>a", "<think>hm</think>a", "a"].map(isUnopened), [true, false, false]);
     assert.equal(read(true, "perhaps", "Okay, the"), "Okay, the");
   });
 
