@@ -9,7 +9,7 @@ const MAX_ERROR = 64 * 1024;
 /** Words of a refusal that applies to every value of the option. */
 const NEVER_TAKEN = new RegExp(
   "unsupported|not support|no endpoints found|not permitted|not allowed|unknown|unrecognized|deprecated|extra inputs|" +
-    "unexpected role|not enabled",
+    "unexpected role|not enabled|reasoning_content|thought_?signature",
   "i",
 );
 
@@ -80,6 +80,8 @@ export function refusedOption(
     toolReasoning: sent.tools !== undefined && sent.reasoning !== undefined,
     toolFormat: sent.tools !== undefined && sent.format !== undefined,
     system: sent.prompt.system !== "",
+    thoughts: sent.prompt.messages.some(({ role }) => role === "assistant"),
+    signature: sent.prompt.messages.some(({ calls }) => calls),
     toolTurn: sent.prompt.messages.some(hasTextAfterResults),
   };
   const names = Object.entries(format.optionNames) as [Option, RegExp][];

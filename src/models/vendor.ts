@@ -54,6 +54,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
     forms: {
       ...{ temperature: 0, stops: 0, maxTokens: 0, reasoning: 0, cacheKey: 0, usage: 0 },
       ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 0, toolTurn: 0, system: 0 },
+      ...{ thoughts: 0, signature: 0 },
       // A model that takes no schema gets it in the prompt.
       format: entry.jsonSchema ? 0 : SCHEMA_FORMS,
     },

@@ -247,6 +247,33 @@ describe("options that a model does not take beside tools", () => {
     assert.deepEqual(await spoken("In short?"), [between]);
   });
 
+  test("a sign stands for thinking that is not kept where a server demands it", async () => {
+    const prompt: Prompt = {
+      system: "",
+      messages: [
+        { role: "user", text: "Look." },
+        { role: "assistant", text: "", calls: [{ id: "c1", name: "look", arguments: "{}" }] },
+        { role: "user", text: "", results: [{ id: "c1", name: "look", text: "sunny" }] },
+      ],
+    };
+    for (const [member, message] of [
+      ["reasoning_content", "thinking is enabled but reasoning_content is missing in assistant tool call message at 2"],
+      ["reasoning_content", "The `reasoning_content` in the thinking mode must be passed back to the API."],
+      ["thought_signature", "Function call is missing a thought_signature in functionCall parts."],
+    ] as const) {
+      const { vendor, sent } = modelOf("openai", { vendor: "openai-compatible" });
+      const error = { message, type: "invalid_request_error" };
+      vendor.always(({ body }) => (/"tool_calls"/.test(body) && !body.includes(member) ? { status: 400, error } : {}));
+      const asked = async () => has(await sent({ prompt, tools, reasoning: "low" }), member);
+      assert.deepEqual(await asked(), [false, true], message);
+      assert.deepEqual(await asked(), [true], message);
+      assert.deepEqual(
+        (await sent({ reasoning: "low" })).map(({ reasoning_effort }) => reasoning_effort),
+        ["low"],
+      );
+    }
+  });
+
   test("Claude that cannot be forced to call a tool is asked without", async () => {
     const { vendor, sent } = modelOf("anthropic");
     const refused = (message: string) => ({ status: 400, error: { message, type: "invalid_request_error" } });

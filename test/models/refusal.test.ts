@@ -12,6 +12,7 @@ import type { Forms, Option, WireCall, WireFormat } from "../../src/models/wire/
 const FIRST: Forms = {
   ...{ temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 },
   ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 0, toolTurn: 0, system: 0 },
+  ...{ thoughts: 0, signature: 0 },
 };
 const FULL: WireCall = {
   model: "m",

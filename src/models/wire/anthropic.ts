@@ -26,6 +26,7 @@ export const anthropic: WireFormat = {
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS, reasoning: 3, cacheKey: 1, usage: 0 },
     ...{ strictTools: 1, toolChoice: 1, parallel: 0, toolReasoning: 0, toolFormat: 0, toolTurn: 0, system: 0 },
+    ...{ thoughts: 0, signature: 0 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,

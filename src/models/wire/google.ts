@@ -32,6 +32,7 @@ export const google: WireFormat = {
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 0, usage: 0 },
     ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 1, toolTurn: 0, system: 1 },
+    ...{ thoughts: 0, signature: 0 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,

@@ -16,6 +16,7 @@ export const openai: WireFormat = {
   forms: {
     ...{ temperature: 1, stops: 1, maxTokens: 2, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 1 },
     ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 1, toolFormat: 0, toolTurn: 1, system: 1 },
+    ...{ thoughts: 1, signature: 1 },
   },
   optionNames: {
     temperature: /\btemperature\b/i,
@@ -24,6 +25,9 @@ export const openai: WireFormat = {
     format: /\bresponse_?format\b|\bjson_(object|schema)\b|\bjson mode\b/i,
     // GPT-5.4 and later take no other effort than `none` beside tools, also not their own default.
     toolReasoning: BESIDE_TOOLS,
+    // Before `reasoning`, whose words are beside them. DeepSeek and Kimi; Gemini.
+    thoughts: /\breasoning_content\b/i,
+    signature: /\bthought_?signature\b/i,
     // Ollama: "does not support thinking". xAI: "does not support parameter reasoningEffort".
     reasoning: /\breasoning(_?effort)?\b|\bthinking\b|\bchat_template_kwargs\b/i,
     cacheKey: /\bprompt_cache_key\b/i,
@@ -79,7 +83,9 @@ export const openai: WireFormat = {
 
 function messages({ prompt }: WireCall, forms: Forms): unknown[] {
   const messages = prompt.messages.flatMap((message) =>
-    message.calls || message.results ? withTools(message, forms) : { role: message.role, content: content(message) },
+    message.calls || message.results
+      ? withTools(message, forms)
+      : { role: message.role, content: content(message), ...thoughts(message, forms) },
   );
   return prompt.system === "" ? messages : [{ role: "system", content: prompt.system }, ...messages];
 }
@@ -87,16 +93,27 @@ function messages({ prompt }: WireCall, forms: Forms): unknown[] {
 /** Stands between the results of tools and the user's text for servers that demand a message there. */
 const BETWEEN = { role: "assistant", content: "OK." };
 
+/** Stands for thinking that is not kept. Kimi takes no empty text. */
+function thoughts({ role }: Message, forms: Forms): JsonObject {
+  return role === "assistant" && forms.thoughts > 0 ? { reasoning_content: "." } : {};
+}
+
+/** Gemini's word for a missing signature, in the first call of a message. */
+const UNSIGNED = { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } };
+
 /** A message with calls or results. Each result is a message of its own. */
-function withTools(message: Message, { toolTurn }: Forms): unknown[] {
+function withTools(message: Message, forms: Forms): unknown[] {
   const { role, text, images, calls = [], results = [] } = message;
   const answers = results.map((result) => ({ role: "tool", tool_call_id: result.id, content: result.text }));
   if (calls.length > 0) {
-    const asked = calls.map(({ id, ...called }) => ({ id, type: "function", function: called }));
-    return [...answers, { role, content: text === "" ? null : text, tool_calls: asked }];
+    const asked = calls.map(({ id, ...called }, at) => ({
+      ...{ id, type: "function", function: called },
+      ...(at === 0 && forms.signature > 0 ? UNSIGNED : {}),
+    }));
+    return [...answers, { role, content: text === "" ? null : text, tool_calls: asked, ...thoughts(message, forms) }];
   }
   if (text === "" && !images?.length) return answers;
-  return [...answers, ...(toolTurn > 0 ? [BETWEEN] : []), { role, content: content(message) }];
+  return [...answers, ...(forms.toolTurn > 0 ? [BETWEEN] : []), { role, content: content(message) }];
 }
 
 type WireTools = NonNullable<WireCall["tools"]>;

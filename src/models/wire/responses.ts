@@ -17,6 +17,7 @@ export const responses: WireFormat = {
   forms: {
     ...{ temperature: 1, stops: 0, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 0 },
     ...{ strictTools: 1, toolChoice: 1, parallel: 1, toolReasoning: 0, toolFormat: 0, toolTurn: 0, system: 0 },
+    ...{ thoughts: 0, signature: 0 },
   },
   optionNames: {
     ...openai.optionNames,

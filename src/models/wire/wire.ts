@@ -11,6 +11,8 @@ export type Option =
   | "toolTurn"
   // Instructions apart from the messages; else they are in the first message. They are never left out.
   | "system"
+  // Messages of the assistant without its thinking, which is not kept; else a sign stands for it, or for its signature.
+  | ("thoughts" | "signature")
   // Reasoning and format in a call with tools, where a model may take each of the two, but not both.
   | ("toolReasoning" | "toolFormat");
 

@@ -95,6 +95,7 @@ test("asks OpenRouter for reasoning in its own field", () => {
   const forms = {
     ...{ temperature: 0, stops: 0, maxTokens: 0, format: 0, reasoning: 0, cacheKey: 0, usage: 0 },
     ...{ strictTools: 0, toolChoice: 0, parallel: 0, toolReasoning: 0, toolFormat: 0, toolTurn: 0, system: 0 },
+    ...{ thoughts: 0, signature: 0 },
   };
   const prompt = { system: "", messages: [] };
   const wanted = { model: "m", prompt, maxTokens: 5, temperature: undefined, stops: [], format: undefined };
