@@ -201,6 +201,24 @@ describe("readFailure", () => {
     }
   });
 
+  test("does not wait for a model of which Google's plan allows no call", async () => {
+    const words = (limit: number) =>
+      "You exceeded your current quota, please check your plan and billing details.\\n* Quota exceeded for metric: " +
+      `generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: ${limit}, model: gemini-3-pro`;
+    const body = (limit: number) => ({
+      error: { code: 429, message: words(limit), status: "RESOURCE_EXHAUSTED", details: [{ retryDelay: "34s" }] },
+    });
+    for (const [format, wrap] of [
+      [google, (each: unknown) => each],
+      [openai, (each: unknown) => [each]],
+    ] as const) {
+      const none = await errorOf(429, {}, wrap(body(0)), format);
+      assert.deepEqual([none.retryable, none.retryAfterMs, none.needsOperator], [false, undefined, true]);
+      const some = await errorOf(429, {}, wrap(body(20)), format);
+      assert.deepEqual([some.retryable, some.retryAfterMs, some.needsOperator], [true, 34_000, false]);
+    }
+  });
+
   test("accepts any body of an error", async () => {
     for (const format of [openai, anthropic, google]) {
       for (const body of ["", "<html>", "null", "[]", "7", '"no"', '{"error":"no"}', '{"error":[1]}', '{"error":{}}']) {

@@ -250,6 +250,6 @@ function describe({ message, status, details }: JsonObject): WireError {
     about: words,
     code: object(list(details)[0]).reason ?? status,
     ...(isTooLong ? { kind: "too_long" as const } : {}),
-    ...waitIn(details),
+    ...waitIn(details, words),
   };
 }

@@ -171,7 +171,7 @@ export function describe(error: JsonObject, body: string): WireError {
     ...(typeof param === "string" && param !== "" && !BESIDE_TOOLS.test(words) ? { param } : {}),
     ...(EXHAUSTED.test(words) ? { retryable: false } : {}),
     ...(FAILED_GENERATION.test(wordsOf(code)) ? { retryable: true } : {}),
-    ...waitIn(details),
+    ...waitIn(details, words),
   };
 }
 

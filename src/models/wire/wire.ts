@@ -104,8 +104,12 @@ export function wordsOf(...parts: unknown[]): string {
     .slice(0, MAX_WORDS);
 }
 
+/** Google's words for a model of which the account's plan allows no call. It names a wait all the same. */
+const NO_QUOTA = /quota exceeded for metric: \S+ limit: 0\b/i;
+
 /** The wait in the details of Google's errors: google.rpc.RetryInfo, whose delay reads "34.07s". */
-export function waitIn(details: unknown): Pick<WireError, "retryAfterMs"> {
+export function waitIn(details: unknown, words: string): Pick<WireError, "retryAfterMs" | "retryable"> {
+  if (NO_QUOTA.test(words)) return { retryable: false };
   const seconds = list(details).map((detail) => Number.parseFloat(String(object(detail).retryDelay ?? "")));
   const wait = seconds.find((each) => each >= 0);
   return wait === undefined ? {} : { retryAfterMs: wait * 1_000 };
