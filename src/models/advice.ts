@@ -1,5 +1,5 @@
 import type { ModelEntry } from "./port/entry.ts";
-import type { ModelError } from "./port/model-error.ts";
+import { isRedirect, type ModelError } from "./port/model-error.ts";
 
 /** What OpenAI says of models that do not take chat completions. */
 const NO_CHAT = /only supported in v1\/responses|not a chat model/i;
@@ -9,6 +9,8 @@ export function adviceFor(
   { model, apiKeyEnv, api }: Pick<ModelEntry, "model" | "apiKeyEnv" | "api">,
   { status, cause }: Pick<ModelError, "status" | "cause">,
 ): string {
+  if (isRedirect(status ?? 0))
+    return `Correct the address of ${model} in the catalogue: the server sends calls elsewhere.`;
   if (status === 404 && api === undefined && NO_CHAT.test(String(cause)))
     return `Set "api": "responses" for ${model} in the catalogue, or name another model.`;
   const name = `Correct the name "${model}" in the catalogue`;

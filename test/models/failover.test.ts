@@ -109,6 +109,7 @@ test("has the shortest wait of the models that throttle", async () => {
 test("needs the operator if no wait can help any model", () => {
   const cases: [causes: unknown[], needsOperator: boolean][] = [
     [[failed(401), failed(403), failed(404), failed(402)], true],
+    [[failed(301), failed(308)], true],
     [[failed(429, { retryable: false })], true],
     [[new UpstreamError([failed(401)]), failed(404)], true],
     [[failed(401), failed(500)], false],

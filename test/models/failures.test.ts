@@ -108,6 +108,7 @@ test("says what to do", () => {
   assert.match(action(401) ?? "", /api_key_env/);
   assert.match(action(404) ?? "", /"claude-3-5-sonnet-20241022"/);
   assert.match(action(402) ?? "", /credit/);
+  assert.match(action(308) ?? "", /address/);
   assert.equal(action(500), undefined);
 });
 

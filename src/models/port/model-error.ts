@@ -67,12 +67,16 @@ export class ModelError extends Error {
     return Math.min(THROTTLED_MS.max, Math.max(THROTTLED_MS.min, retryAfterMs ?? THROTTLED_MS.usual));
   }
 
-  /** Whether the vendor refuses the operator's key, account or name of the model, which no wait mends. */
+  /** Whether the vendor refuses the operator's key, account, name of the model or address, which no wait mends. */
   get needsOperator(): boolean {
     const { status = 0, kind, retryable, retryAfterMs } = this;
     if (kind === "refused" || kind === "too_long") return false;
-    // An exhausted quota has the status of a rate limit.
-    return OPERATOR_AT_FAULT.has(status) || (status === 429 && !retryable && retryAfterMs === undefined);
+    // A redirect is not followed. An exhausted quota has the status of a rate limit.
+    return (
+      isRedirect(status) ||
+      OPERATOR_AT_FAULT.has(status) ||
+      (status === 429 && !retryable && retryAfterMs === undefined)
+    );
   }
 
   /**
@@ -96,6 +100,10 @@ const CODE = /^[\w.:-]{1,64}$/;
  * Statuses that the content of one request can cause. Status 401 is about the vendor key, and 402 about its account.
  */
 const REQUEST_AT_FAULT: ReadonlySet<number> = new Set([400, 403, 404, 413, 414, 415, 422, 431, 451]);
+
+export function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
 
 /** Key, account, permission, name of the model. */
 const OPERATOR_AT_FAULT: ReadonlySet<number> = new Set([401, 402, 403, 404]);
