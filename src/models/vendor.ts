@@ -61,8 +61,9 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
     valueForms: new Map(),
     maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     thinks: false,
-    // The first answer of a model that thinks shows where it writes its thinking.
-    ...(entry.vendor === "openai-compatible" ? { unopened: entry.thinks ? "perhaps" : "no" } : {}),
+    // The first answer of a model that thinks shows where it writes its thinking. Nothing is learned of another model:
+    // a caller who has it write the mark would delay the streams of others.
+    ...(entry.vendor === "openai-compatible" ? { unopened: entry.thinks ? "perhaps" : "unknown" } : {}),
   };
 
   /** Sends a call until the model takes its options. @throws ModelError */
@@ -258,8 +259,8 @@ class VendorStream implements Pieces {
   #learnMarks(): void {
     const { isUnopened, reason } = this.#into;
     const learned = this.#learned;
-    if (learned.unopened !== undefined && (isUnopened || reason === "stop"))
-      learned.unopened = isUnopened ? "yes" : "no";
+    const { unopened = "unknown" } = learned;
+    if (unopened !== "unknown" && (isUnopened || reason === "stop")) learned.unopened = isUnopened ? "yes" : "no";
   }
 
   #readEvent(data: string): void {

@@ -3,8 +3,8 @@ const CLOSE = "</think>";
 /** Characters of white space after which the mark may still come. */
 const MAX_SPACE = 1_000;
 
-/** Whether a model leaves out the first mark of its thinking. */
-export type Unopened = "no" | "perhaps" | "yes";
+/** Whether a model leaves out the first mark of its thinking. `unknown`: only whole completions are cut. */
+export type Unopened = "unknown" | "no" | "perhaps" | "yes";
 
 /** The second mark on a line of its own, as models write it. */
 const CLOSE_LINE = /(?:^|\n)[ \t]*<\/think>[ \t]*(?:\n|$)/;
@@ -34,9 +34,9 @@ export class ThinkFilter {
   /** Whether its first mark was missing. */
   isUnopened = false;
 
-  constructor(unopened: Unopened = "no") {
+  constructor(unopened: Unopened = "unknown") {
     this.#unopened = unopened;
-    if (unopened === "no") return;
+    if (unopened === "unknown" || unopened === "no") return;
     this.#state = "thinking";
     this.#kept = [];
   }

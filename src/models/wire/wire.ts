@@ -155,8 +155,8 @@ export class Collector {
   #text = "";
   /** Undefined once the text has begun, because marks of thinking count only before it. */
   #think: ThinkFilter | undefined;
-  /** Whether the first mark of thinking has been seen, or the second one without it. */
-  #hasOpened = false;
+  /** Whether marks of thinking are looked for in the text: until the first of them. */
+  #seeksMarks: boolean;
   /** Whether the text that was taken last ends within a line. */
   #isInLine = false;
   /** Whether the text has thinking whose first mark is missing. */
@@ -183,9 +183,10 @@ export class Collector {
   #calls: { key: unknown; id: unknown; name: string; arguments: string }[] | undefined;
   #callCharacters = 0;
 
-  constructor(takesCalls = false, unopened: Unopened = "no") {
+  constructor(takesCalls = false, unopened: Unopened = "unknown") {
     this.takesCalls = takesCalls;
     this.#think = new ThinkFilter(unopened);
+    this.#seeksMarks = unopened !== "unknown";
   }
 
   /** The calls so far. */
@@ -241,8 +242,7 @@ export class Collector {
     if (this.isWhole) this.#text += this.#think?.end(this.#reason === "length") ?? "";
     const text = this.#text;
     this.#text = "";
-    if (!this.#hasOpened && text.includes("think>")) this.#noteMarks(text);
-    if (text !== "") this.#isInLine = !text.endsWith("\n");
+    if (this.#seeksMarks && text !== "") this.#noteMarks(text);
     return text;
   }
 
@@ -251,12 +251,16 @@ export class Collector {
     const start = afterUnopened(this.#text);
     if (start === 0) return;
     this.#text = this.#text.slice(start).trimStart();
-    this.thinks = this.isUnopened = this.#hasOpened = true;
+    this.thinks = this.isUnopened = true;
+    this.#seeksMarks = false;
   }
 
   #noteMarks(text: string): void {
-    this.isUnopened ||= afterUnopened(this.#isInLine ? `.${text}` : text) > 0;
-    this.#hasOpened = true;
+    if (text.includes("think>")) {
+      this.isUnopened ||= afterUnopened(this.#isInLine ? `.${text}` : text) > 0;
+      this.#seeksMarks = false;
+    }
+    this.#isInLine = !text.endsWith("\n");
   }
 
   /** Notes a refusal by the model or a filter. */
