@@ -73,6 +73,8 @@ export async function keepEpoch(
     let ended = 0;
     for (const grant of found) if (grant.replica !== replica && (await end(grant))) ended++;
     if (ended > 0) log.warn({ grants: ended }, "ended grants of replicas that do not run any more");
+    // One that is forgotten with its grants would hold them for ever.
+    await observer.forget(dead.filter((id) => found.every((grant) => grant.replica !== id)));
     await removeExpired(pool);
   }
 

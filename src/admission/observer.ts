@@ -34,6 +34,13 @@ export function createObserver(pool: Pool, replica: string) {
       const dead = [...observed].flatMap(([id, { since }]) => (now - since >= DEAD_MS ? [id] : []));
       return claim(pool, dead);
     },
+    /** Removes those of dead replicas without grants whose last heartbeat is a day old. */
+    async forget(ids: readonly string[]): Promise<void> {
+      if (ids.length === 0) return;
+      await pool.query("delete from replicas where id = any ($1) and beat_at < clock_timestamp() - interval '1 day'", [
+        ids,
+      ]);
+    },
     /** Starts the observation again. */
     reset: () => observed.clear(),
   };
@@ -46,9 +53,6 @@ export function createObserver(pool: Pool, replica: string) {
  */
 async function claim(pool: Pool, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  await pool.query("delete from replicas where id = any ($1) and beat_at < clock_timestamp() - interval '1 day'", [
-    ids,
-  ]);
   const claimed = await pool.query<{ id: string }>(
     `update replicas set claimed_at = clock_timestamp()
      where id = any ($1) and (claimed_at is null

@@ -55,6 +55,22 @@ describe.concurrent("the grants of replicas", () => {
     assert.deepEqual(await left(), ["ws_1"]);
   });
 
+  test("end also when their replica died days ago, which is then forgotten", async (t) => {
+    const { pool } = await testDatabase(t);
+    await makeAccount(pool, "ws_1", { granted: 1_000 });
+    await pool.query("insert into grants values ('ws_1', 'dead', default, 0, now(), 1000, 900, 1, 1, 0, 0, 0, '{}')");
+    await pool.query(
+      `insert into replicas (id, beat_at)
+       select id, clock_timestamp() - days * interval '1 day' from (values ('dead', 3), ('idle', 3), ('recent', 0.5))
+         as x (id, days)`,
+    );
+    const epoch = await keepEpoch(pool, "living", await makeGrants(t, { pool }, "living"), () => true, QUIET);
+    t.onTestFinished(() => epoch.stop());
+    await until(async () => (await replicasOf(pool)).length === 0);
+    const known = async () => (await pool.query("select id from replicas order by id")).map(({ id }) => id).join(" ");
+    await until(async () => (await known()) === "living recent");
+  });
+
   test("are closed when a statement opened them that their replica does not know", async (t) => {
     const database = await testDatabase(t);
     await makeAccount(database.pool, "ws_1", { granted: 1_000 });

@@ -52,11 +52,13 @@ test("the observation of a replica starts again after an outage, and when it was
   assert.deepEqual(await observer.dead(), ["a"]);
 });
 
-test("leaves itself out, removes what has been dead for a day, and claims nothing while nobody is dead", async (t) => {
+test("leaves itself out, claims nothing while nobody is dead, and forgets only whom it is told to", async (t) => {
   const { state, observer } = observe(t);
   state.beats = { a: 1, b: 1 };
   await observer.dead();
+  await observer.forget([]);
   state.now = 10_000;
   await observer.dead();
-  assert.deepEqual(state.statements, ["select me", "select me", "delete a,b", "update a,b"]);
+  await observer.forget(["a"]);
+  assert.deepEqual(state.statements, ["select me", "select me", "update a,b", "delete a"]);
 });
