@@ -110,13 +110,15 @@ async function writeEnd(
   return state;
 }
 
+/** Those that wait are kept, and of the others the newest. */
 async function dropOld(pool: Pool, due: readonly Due[]): Promise<void> {
   await pool.query(
     `delete from alert_deliveries where (workspace_id, id) in (
        select workspace_id, id from (
-         select workspace_id, id, row_number() over (partition by workspace_id order by created_at desc, id) as place
+         select workspace_id, id, state, row_number() over (
+           partition by workspace_id order by state = 'waiting' desc, created_at desc, id) as place
          from alert_deliveries where workspace_id = any ($1)) ranked
-       where place > ${KEPT})`,
+       where place > ${KEPT} and state <> 'waiting')`,
     [[...new Set(due.map(({ workspace_id }) => workspace_id))]],
   );
 }

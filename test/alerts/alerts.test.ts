@@ -270,6 +270,27 @@ test("keeps the last 200 deliveries of a workspace", async ({ t }) => {
   assert.equal(second.nextPageToken, "");
 });
 
+test("tells operators of each workspace when more cross a threshold at once than events may wait", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { alerts, options } = connect(service, service.operatorToken);
+  await pool.query("insert into workspaces (id, name) select 'w' || i, 'w' || i from generate_series(1, 230) i");
+  await pool.query("insert into accounts (workspace_id) select 'w' || i from generate_series(1, 230) i");
+  await pool.query(
+    `insert into periods select 'w' || i, clock_timestamp(), '{1,1,1,1}', '{1,1,1,1}', '{0,0,0,0}', '{0,0,0,0}',
+       clock_timestamp() from generate_series(1, 230) i`,
+  );
+  await alerts.setAlerts({ alerts: { webhookUrl: receiver.url, creditBelow: "1" } }, options);
+  const waiting = async () => (await pool.query("select from alert_deliveries where state = 'waiting'")).length;
+  await until(async () => (await waiting()) > 0);
+  assert.ok((await waiting()) <= 200);
+  const told = () => new Set(receiver.received.map(({ event }) => event.data.workspace)).size;
+  await until(() => told() === 230);
+  await until(async () => (await pool.query("select from alert_deliveries")).length <= 200);
+  assert.equal(receiver.received.length, 230);
+});
+
 test("refuses invalid alerts and private webhooks, and keeps the alerts of owners apart", async ({ t }) => {
   const service = await startService(t, { env: { ...ENV, CHORUS_WEBHOOK_HOSTS: ".svc.example" } });
   const { alerts, options } = await makeOwner(service, "team");

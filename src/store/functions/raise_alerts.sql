@@ -5,7 +5,8 @@
 -- Each spend limit is an alert of its own, because that of a month can be reached while that of a day is. An alert that
 -- was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
 -- does not raise one each time. One whose threshold has changed while it was raised has raised_at -infinity: it is
--- raised again or cleared. Requests count as failing from 20 in the last ten minutes. The rule of the operators
+-- raised again or cleared. A rule has at most 200 events that wait; further changes are found again at the next
+-- comparison, so none is lost. Requests count as failing from 20 in the last ten minutes. The rule of the operators
 -- looks at workspaces with requests in the last quarter of an hour, and at those whose alert is raised: the figures of
 -- others do not change. A time after the present one is from before the clock was set back, and holds up nothing.
 create or replace function raise_alerts(pause interval) returns bigint language plpgsql as $$
@@ -48,15 +49,18 @@ begin
       where workspace_id = subject and unit = 'minute' and start > clock_timestamp() - interval '10 minutes') u on true
     where failure_share is not null
   ), changes as (
-    select f.*, k.state from figures f
+    select f.*, k.state, row_number() over (partition by f.rule order by f.subject, k.state) as place from figures f
     cross join lateral (select concat_ws(':', f.kind, f.period) as state) k
     left join alert_states s on (s.workspace_id, s.subject_id, s.kind) = (f.rule, f.subject, k.state)
     where case when f.crossed then s.kind is null or s.cleared_at is null and s.raised_at = '-infinity'
             or s.cleared_at not between clock_timestamp() - interval '10 minutes' and clock_timestamp()
           else s.kind is not null and s.cleared_at is null end
+  ), fresh as (
+    select c.* from changes c where c.place <= 200 - (
+      select count(*) from alert_deliveries d where d.workspace_id = c.rule and d.state = 'waiting')
   ), states as (
     insert into alert_states as s (workspace_id, subject_id, kind, raised_at, cleared_at)
-    select rule, subject, state, clock_timestamp(), case when not crossed then clock_timestamp() end from changes
+    select rule, subject, state, clock_timestamp(), case when not crossed then clock_timestamp() end from fresh
     on conflict (workspace_id, subject_id, kind) do update
       set raised_at = case when excluded.cleared_at is null then excluded.raised_at else s.raised_at end,
           cleared_at = excluded.cleared_at
@@ -68,7 +72,7 @@ begin
     'data', jsonb_build_object('alert', c.kind, 'period', c.period, 'workspace_id', subject,
       'workspace', w.name, 'value', trim_scale(round(value::numeric, 6)),
       'threshold', trim_scale(round(bound::numeric, 6)))))::text
-  from changes c left join workspaces w on w.id = c.subject;
+  from fresh c left join workspaces w on w.id = c.subject;
   get diagnostics raised = row_count;
   -- A transaction that began before the last comparison can have ended after it.
   return raised + raise_cap_alerts(last - interval '1 minute', clock_timestamp());
