@@ -21,10 +21,12 @@ interface WorkersOptions {
   readonly env: Readonly<Record<string, string | number | undefined>>;
 }
 
-/** How a process ended: one of both is set. */
+/** How a process ended: one of code and signal is set. */
 interface End {
   readonly code: number | null;
   readonly signal: string | null;
+  /** Why its start has failed, if it has said so. */
+  readonly reason?: string | undefined;
 }
 
 /** Creates the workers, one process each; one that ends is replaced. `listen.ts` says how they share a port. */
@@ -37,17 +39,15 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
     () => [...running.keys()],
     (place, id) => send(running.get(place), { type: "snapshot", id }),
   );
-  let failure: string | undefined;
   let unclean: End | undefined;
   let places: Promise<void>[] = [];
 
   function receive(place: number, worker: Worker, message: FromWorker): void {
-    if (message.type === "failed") failure = message.message;
-    else if (message.type === "snapshot") metrics.receive(place, message.id, message.metrics);
+    if (message.type === "snapshot") metrics.receive(place, message.id, message.metrics);
     else if (message.type === "collect") {
       const answer = (text?: string) => send(worker, { type: "collected", id: message.id, text });
       metrics.text().then(answer, () => answer());
-    } else if (ready.size < count && ready.set(place, message.ready).size === count) {
+    } else if (message.type === "ready" && ready.size < count && ready.set(place, message.ready).size === count) {
       sendToAll(running, { type: "all_ready" });
       allReady.resolve();
     }
@@ -74,7 +74,7 @@ export function createWorkers({ exec, count, env }: WorkersOptions, { log, outpu
         if (end.code !== 0 && end.signal !== "SIGTERM") unclean = end;
         return;
       }
-      if (ready.size < count) throw new Error(failure ?? `A worker ended at its start (${end.signal ?? end.code}).`);
+      if (ready.size < count) throw new Error(end.reason ?? `A worker ended at its start (${end.signal ?? end.code}).`);
       pause = performance.now() - since < HEALTHY_MS ? nextPause(pause) : 0;
       log.error({ worker: place, ...end, pause_ms: pause }, "a worker has ended and will be replaced");
       await sleep(pause, undefined, { signal }).catch(() => undefined);
@@ -113,8 +113,12 @@ function nextPause(pause: number): number {
 
 /** Resolves when a worker has ended and all of its output was read, or could not be started. */
 function endOf(worker: Worker): Promise<End> {
+  let reason: string | undefined;
+  worker.on("message", (message: FromWorker) => {
+    if (message.type === "failed") reason = message.message;
+  });
   return new Promise((resolve) => {
-    worker.process.once("close", (code, signal) => resolve({ code, signal }));
+    worker.process.once("close", (code, signal) => resolve({ code, signal, reason }));
     worker.on("error", () => {
       if (worker.process.pid === undefined) resolve({ code: 1, signal: null });
     });

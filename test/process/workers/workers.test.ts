@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "vitest";
 import { testDatabase } from "../../helpers/database.ts";
 import type { Lifetime } from "../../helpers/lifetime.ts";
@@ -109,6 +110,28 @@ test("a worker that is killed loses only its own requests and is replaced, and c
   };
   await until(async () => (await running()) === 0, 100);
   assert.equal(await service.stop(), 0);
+});
+
+test("says why a worker that ended cannot be replaced, until it can", async (t) => {
+  const file = join(await mkdtemp(join(tmpdir(), "chorus-rates-")), "rates");
+  t.onTestFinished(() => rm(dirname(file), { recursive: true }));
+  const rates = '{"input":1,"cached":1,"output":1}';
+  await writeFile(file, rates);
+  const service = await startTwo(t, { OPENAI_API_KEY: "", CHORUS_RATES_FILE: file });
+  await writeFile(file, "{");
+  const [victim = 0] = await childrenOf(service.process.pid);
+  process.kill(victim, "SIGKILL");
+  const replaced = () =>
+    service
+      .output()
+      .split("\n")
+      .filter((line) => line.includes("will be replaced"));
+  await until(() => replaced().length >= 2);
+  const [killed, refused] = replaced().map((line) => JSON.parse(line));
+  assert.deepEqual([killed.signal, killed.reason], ["SIGKILL", undefined]);
+  assert.match(refused.reason, /^CHORUS_RATES must be .* Its value comes from .*rates \(CHORUS_RATES_FILE\)\.$/);
+  await writeFile(file, rates);
+  await until(async () => (await metric(service, "chorus_workers ")) === 2);
 });
 
 test("is ready only when all workers are, also while the database is away at the start", async (t) => {
