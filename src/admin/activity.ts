@@ -11,7 +11,7 @@ import type { Pool } from "../store/pool.ts";
 import { listAudit } from "./audit.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
 import { createRunTextAdmin } from "./run-text.ts";
-import { createGetRun, createListRunning, findVisible, type RunParts } from "./runs.ts";
+import { awaitOthers, createGetRun, createListRunning, findVisible, type RunParts } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
@@ -33,7 +33,10 @@ export function createActivityAdmin(parts: RunParts): ActivityAdmin {
       pool,
       keys: parts.runs.textKeys,
       find: (actor, workspaceId, id) => findVisible(parts, actor, workspaceId, id),
-      flush: parts.runs.flush,
+      async flush() {
+        await parts.runs.flush();
+        await awaitOthers(parts.runs);
+      },
     }),
     listAudit: listAudit(pool),
   };

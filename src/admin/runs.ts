@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type ActivityService,
   CallOutcomeSchema,
@@ -39,9 +40,27 @@ import { findWorkspace } from "./workspaces/workspace.ts";
 export interface Runs {
   /** Stores those that have ended on this replica. */
   flush(): Promise<void>;
+  /** Whether other replicas may have runs, too. */
+  hasOthers(): Promise<boolean>;
   readonly running: RunningRequests;
   /** For the text of those that have ended. */
   readonly textKeys: TextKeys;
+}
+
+/** Time after the end of a request in which its replica stores its run and its text, in milliseconds. */
+const STORED_MS = 500;
+
+/**
+ * Waits until other replicas have stored what ended on them.
+ * @param endedAt when it ended, in milliseconds since 1970; default: now
+ * @returns whether there was something to wait for
+ */
+export async function awaitOthers({ hasOthers }: Pick<Runs, "hasOthers">, endedAt = Date.now()): Promise<boolean> {
+  // Clocks differ.
+  const left = Math.min(STORED_MS, endedAt + STORED_MS - Date.now());
+  if (left <= 0 || !(await hasOthers())) return false;
+  await sleep(left);
+  return true;
 }
 
 /** What shows runs needs. */
@@ -87,6 +106,8 @@ async function findEnded({ pool, runs }: RunParts, workspaceId: string, id: stri
 /** Finds a request that has ended, or one that runs, whose `outcome` is empty. @throws Failure `unknown_entity` */
 async function findRun(parts: RunParts, workspaceId: string, id: string): Promise<RunRow> {
   const ended = await findEnded(parts, workspaceId, id);
+  if (ended?.record === null && (await awaitOthers(parts.runs, ended.at.getTime() + ended.latencyMs)))
+    return (await findEnded(parts, workspaceId, id)) ?? ended;
   if (ended) return ended;
   const running = await parts.runs.running.find(workspaceId, id);
   if (running) {
@@ -184,6 +205,18 @@ export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["ge
       callsLeftOut: run.count - run.calls.length,
     };
   };
+}
+
+/**
+ * Whether another replica may have stored the run of a request since it was read, for which this waits.
+ * @param found without its run
+ */
+export async function hasRunNow(
+  { runs }: Pick<RunParts, "runs">,
+  { intelligenceTrace, createdAt, latencyMs }: GetGenerationResponse,
+): Promise<boolean> {
+  if (intelligenceTrace || !createdAt) return false;
+  return awaitOthers(runs, timestampMs(createdAt) + latencyMs);
 }
 
 /**

@@ -26,7 +26,7 @@ import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { createPeople } from "./people/people.ts";
 import { createMemberAdmin } from "./people/service.ts";
-import { getGeneration, type Runs } from "./runs.ts";
+import { getGeneration, hasRunNow, type Runs } from "./runs.ts";
 import { shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
@@ -68,6 +68,7 @@ export interface AdminParts {
 
 const NO_RUNS: Runs = {
   flush: async () => undefined,
+  hasOthers: async () => false,
   running: { list: async () => [], find: async () => undefined },
   textKeys: new TextKeys([]),
 };
@@ -89,11 +90,16 @@ export function createAdminServices(parts: AdminParts) {
     authorizeActor: tokens.authenticate,
     recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
-    getGeneration: (request: GetGenerationRequest, caller: Caller) =>
-      shares.run(caller.workspaceId, async () => {
-        await postLog(caller.workspaceId);
-        return getGeneration(runParts, request, caller);
-      }),
+    async getGeneration(request: GetGenerationRequest, caller: Caller) {
+      const find = () =>
+        shares.run(caller.workspaceId, async () => {
+          await postLog(caller.workspaceId);
+          return getGeneration(runParts, request, caller);
+        });
+      const found = await find();
+      // Others use the share of the workspace meanwhile.
+      return (await hasRunNow(runParts, found)) ? find() : found;
+    },
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
         if (user !== "") checkQuotaUser(user, caller);

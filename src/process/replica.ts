@@ -183,6 +183,7 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     levels,
   });
   const models = () => generation().engine.models;
+  const hasOthers = () => hasOtherReplicas(maintenance);
   const authenticator = createAuthenticator(requests, Date.now, notifications);
   const admin = createAdminServices({
     pool: maintenance,
@@ -204,7 +205,8 @@ function createServiceParts(context: Context, store: Store, admission: Admission
     runs: runs && {
       flush: () => runs.flush(),
       textKeys,
-      running: findRunning(runs.running, notifications, () => hasOtherReplicas(maintenance)),
+      hasOthers,
+      running: findRunning(runs.running, notifications, hasOthers),
     },
   });
   const isServing = () => store.isOpen && store.isReachable && (primary?.allReady ?? true);

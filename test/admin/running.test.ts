@@ -92,7 +92,7 @@ test("shows a developer the running requests of own keys only", async ({ t }) =>
   });
   const running = { list: async () => all, find: async (_: string, id: string) => all.find((one) => one.id === id) };
   const { activity } = adminOf(pool, {
-    runs: { flush: async () => undefined, running, textKeys: new TextKeys([]) },
+    runs: { flush: async () => undefined, hasOthers: async () => false, running, textKeys: new TextKeys([]) },
   });
   const developer = { kind: "member", id: "per_1", workspaceId: "ws_1", role: "developer" } as const;
   const { generations } = await activity.listRunning({}, developer);

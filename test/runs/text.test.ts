@@ -145,6 +145,34 @@ test("keeps no text unless an owner asks for it, and then keeps it encrypted", a
   );
 });
 
+test("another replica shows and deletes at once what has just been answered", async (t) => {
+  const { panel, owner, operator } = await start(t);
+  const other = await panel.start();
+  await owner.workspaces.setRunText({ days: 7 });
+  const ask = () => panel.ask({ prompt: QUESTION, effort: "high", bogus: 1 });
+  await asked(ask, owner.activity, RunTextState.KEPT);
+  // Each replica asks others when it knows of them.
+  await until(async () => (await panel.pool.query("select from replica_reports")).length === 2);
+  const answer = await ask();
+  const shown = await other.get(`/v1/generations/${answer.id}`);
+  const run = JSON.parse(await shown.text());
+  assert.ok(run.intelligence_trace?.steps.length > 0);
+  assert.deepEqual(
+    run.notices.map(({ code }: { code: string }) => code),
+    answer.notices.map(({ code }: { code: string }) => code),
+  );
+  assert.match(run.text.answer, /Paris/);
+  const { token } = await operator.workspaces.createOwnerToken({ workspace: "default" });
+  const activity = createClient(ActivityService, transportWith(other.rpcUrl, token));
+  const { id } = await ask();
+  const { calls, text } = await activity.getRun({ id });
+  assert.ok(calls.length > 0);
+  assert.equal(text, RunTextState.KEPT);
+  const last = await ask();
+  assert.equal((await activity.deleteRunText({ texts: { case: "id", value: last.id } })).deleted, 1n);
+  assert.equal((await activity.getRun({ id: last.id })).text, RunTextState.ABSENT);
+});
+
 test("keeps no text of a key that forbids it, and of no other workspace", async (t) => {
   const { panel, owner } = await start(t);
   const { service, pool } = panel;
@@ -190,7 +218,12 @@ test("shows developers the text of own keys only", async (t) => {
   const { pool } = await testDatabase(t);
   const texts = new TextKeys([Buffer.from(KEY, "base64")]);
   const { activity, keys } = adminOf(pool, {
-    runs: { flush: async () => {}, running: { list: async () => [], find: async () => undefined }, textKeys: texts },
+    runs: {
+      flush: async () => {},
+      hasOthers: async () => false,
+      running: { list: async () => [], find: async () => undefined },
+      textKeys: texts,
+    },
   });
   await pool.query("insert into workspaces (id, name, run_text_days) values ('ws_1', 'one', 30)");
   await pool.query("insert into people values ('per_1', 'i', 's', 'Ann', 'a@example.com', now())");
