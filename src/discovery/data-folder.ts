@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { makeFolder } from "../files/folder.ts";
 
@@ -43,27 +45,50 @@ export async function writeDiscovery(
   if (operatorToken) await writePrivateFile(operatorTokenFile(dataDir), operatorToken);
 }
 
-/** How often a service checks that the file with its address exists, in milliseconds. */
+/** How often a service checks that the stored address is that of a service which runs, in milliseconds. */
 const CHECK_MS = 2_000;
 
 /**
- * Stores the address of a service under `dataDir` until `stop`. A service that starts later in the same folder replaces
- * the address; when that service stops, this one stores its address again.
+ * Stores the addresses of a service under `dataDir` until `stop`. A service that starts later in the same folder
+ * replaces them; when that service has ended, this one stores its addresses again.
  */
-export async function keepRpcUrl(dataDir: string, rpcUrl: string): Promise<{ stop(): Promise<void> }> {
+export async function keepAddresses(
+  dataDir: string,
+  addresses: Required<Pick<DiscoveredService, "rpcUrl" | "restUrl">>,
+): Promise<{ stop(): Promise<void> }> {
   const file = rpcUrlFile(dataDir);
-  await writeDiscovery(dataDir, { rpcUrl });
+  const { rpcUrl } = addresses;
+  await writeDiscovery(dataDir, addresses);
   const restore = async () => {
-    if ((await read(file)) === undefined) await writePrivateFile(file, rpcUrl);
+    const stored = await read(file);
+    const isGone = stored === undefined || (stored !== rpcUrl && (await isRefused(stored)));
+    if (isGone && !isStopped) await writeDiscovery(dataDir, addresses);
   };
+  let isStopped = false;
   // The service continues when the disk is full or unavailable.
   const timer = setInterval(() => void restore().catch(() => undefined), CHECK_MS).unref();
   return {
     async stop() {
+      isStopped = true;
       clearInterval(timer);
       if ((await read(file)) === rpcUrl) await rm(file, { force: true });
     },
   };
+}
+
+/** Whether nothing listens at an address, because its service was killed. */
+async function isRefused(address: string): Promise<boolean> {
+  const { hostname, port = "" } = URL.parse(address) ?? {};
+  if (!hostname) return true;
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+  try {
+    await once(socket, "connect", { signal: AbortSignal.timeout(CHECK_MS) });
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ECONNREFUSED";
+  } finally {
+    socket.on("error", () => undefined).destroy();
+  }
 }
 
 /**

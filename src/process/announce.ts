@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { keepRpcUrl, writeDiscovery, writePrivateFile } from "../discovery/data-folder.ts";
+import { keepAddresses, writeDiscovery, writePrivateFile } from "../discovery/data-folder.ts";
 import { addProfile } from "../discovery/profiles.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
 import { greeting } from "./greeting.ts";
@@ -24,9 +24,9 @@ export async function announce(
   const { operatorToken = given } = facts.secrets;
   if (secretsFile) await writeSecrets(secretsFile, facts.secrets);
   try {
-    await writeDiscovery(dataDir, { restUrl: facts.restUrl, ...(operatorToken ? { operatorToken } : {}) });
-    const address = await keepRpcUrl(dataDir, facts.rpcUrl);
-    stack.defer(() => address.stop());
+    if (operatorToken) await writeDiscovery(dataDir, { operatorToken });
+    const addresses = await keepAddresses(dataDir, facts);
+    stack.defer(() => addresses.stop());
   } catch (error) {
     // A replica without a writable disk still serves requests.
     log.warn({ cause: errorFacts(error) }, "could not write to DATA_DIR; the command line will not find this service");

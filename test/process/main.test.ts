@@ -161,6 +161,21 @@ test("two services on one data folder share its database, and the last one stops
   assert.equal(await postgresOf(dataDir), undefined);
 });
 
+test("the command line finds the other service of a data folder when the last one was killed", async (t) => {
+  const dataDir = await dataFolder();
+  const options = { databaseUrl: "", dataDir, env: NO_SECRETS };
+  const first = await startOwnService(t, options);
+  const second = await startOwnService(t, options);
+  const addresses = async () => {
+    const files = ["rpc_url", "rest_url"].map((name) => readFile(join(dataDir, name), "utf8"));
+    return (await Promise.all(files)).join("").trim();
+  };
+  assert.equal(await addresses(), `${second.rpcUrl}\n${second.url}`);
+  await second.stop("SIGKILL");
+  await until(async () => (await addresses()) === `${first.rpcUrl}\n${first.url}`);
+  assert.match((await runCli(["keys", "list"], { DATA_DIR: dataDir })).stdout, /bootstrap/);
+});
+
 test("replicas that start concurrently on an empty database share keys and revocations", async (t) => {
   const { url: databaseUrl, pool } = await testDatabase(t);
   await pool.query("drop schema public cascade");
