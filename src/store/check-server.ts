@@ -7,16 +7,17 @@ const MIN_VERSION = 150_000;
 const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
 
 /**
- * Opens a connection and checks the version of the server, the encoding of the database, and the form of dates and
- * arrays.
+ * Opens a connection and checks the version of the server, the encoding of the database, the form of dates and arrays,
+ * and the isolation of transactions.
  * @throws Error that says what to do when the server refuses the connection, is too old or set otherwise; an error of
  *   `isUnavailable`
  */
 export async function checkServer(pool: Pool): Promise<void> {
   const [row] = await pool
-    .query<{ version: number; encoding: string; datestyle: string; nulls: string }>(
+    .query<{ version: number; encoding: string; datestyle: string; nulls: string; isolation: string }>(
       `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
-         current_setting('datestyle') as datestyle, current_setting('array_nulls') as nulls`,
+         current_setting('datestyle') as datestyle, current_setting('array_nulls') as nulls,
+         current_setting('default_transaction_isolation') as isolation`,
     )
     .catch((error: Error) => {
       if (isUnavailable(error) && !LOGIN_REFUSED.test(error.message)) throw error;
@@ -43,6 +44,14 @@ export async function checkServer(pool: Pool): Promise<void> {
     throw new Error(
       "The database has array_nulls = off, with which Chorus cannot send lists that have gaps. " +
         "Set it for the role, and start again: alter role ... set array_nulls = on",
+    );
+  }
+  // Statements wait for locks, and then read what others have written. Otherwise they fail.
+  if (row && !["read committed", "read uncommitted"].includes(row.isolation)) {
+    throw new Error(
+      `The database has default_transaction_isolation "${row.isolation}", with which most requests of several ` +
+        "replicas fail. Set it for the role, and start again: " +
+        "alter role ... set default_transaction_isolation = 'read committed'",
     );
   }
 }

@@ -417,6 +417,10 @@ test("names an unusable setting and exits with code 1", async (t) => {
     [{ DATABASE_URL: `${url}?sslmode=require` }, /does not support SSL.*DATABASE_URL/],
     [{ DATABASE_URL: `${url}?options=-c%20datestyle%3DGerman` }, /The database has datestyle "German, .*'ISO'/],
     [{ DATABASE_URL: `${url}?options=-c%20array_nulls%3Doff` }, /The database has array_nulls = off, .* = on/],
+    [
+      { DATABASE_URL: `${url}?options=-c%20default_transaction_isolation%3Dserializable` },
+      /The database has default_transaction_isolation "serializable", .* = 'read committed'/,
+    ],
     [{ DATABASE_URL: latin }, /The database has the encoding LATIN1, .*encoding 'UTF8' template template0/],
     [{ DATABASE_URL: url, DATABASE_LISTEN_URL: "postgres://u:a#b@host/d" }, /DATABASE_LISTEN_URL must be an address/],
     [{ DATABASE_URL: url, DATABASE_LISTEN_URL: `${url}?sslmode=on` }, /DATABASE_LISTEN_URL has sslmode=on/],
