@@ -6,6 +6,7 @@ import type { Kind } from "../engine/difficulty/difficulty.ts";
 import type { Member } from "../models/catalogue.ts";
 import { isOnline, rank } from "../models/order.ts";
 import { complete, type Message } from "../models/port/model.ts";
+import { ModelError } from "../models/port/model-error.ts";
 import type { Drafted } from "../outcomes/drafts.ts";
 import { digestOf, formName, formOfCanonical } from "../outcomes/form.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
@@ -146,9 +147,10 @@ async function ask(
       ...{ maxTokens: OUTPUT.verdict, reasoning: "low", defaultTemperature: 0 },
     });
     return { text, usd };
-  } catch {
+  } catch (error) {
     // A vendor that fails is counted where it is called.
-    return { usd: signal.aborted ? undefined : usd };
+    const isSent = !(error instanceof ModelError && error.kind === "not_asked");
+    return { usd: signal.aborted ? undefined : (usd ?? (isSent ? undefined : 0)) };
   }
 }
 

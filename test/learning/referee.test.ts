@@ -159,6 +159,17 @@ test("does not grade above the budget, below the share, and by an unclear verdic
   assert.equal(panel.vendors.google.calls.filter(isGrading).length, 0);
 });
 
+test("spends nothing of the budget on calls that are not sent while the referee is down", async (t) => {
+  const panel = await startPanel(t, referee(10));
+  script(panel, () => ({ status: 401, error: { message: "no" } }));
+  for (let n = 1; n <= 7; n++) {
+    await ask(panel);
+    await until(async () => (await counts(panel)).failed === n);
+  }
+  assert.equal(panel.vendors.google.calls.filter(isGrading).length, 5, "its circuit is open");
+  assert.equal((await books(panel)).usd, 0);
+});
+
 test("keeps the budget of a day exactly over replicas", async (t) => {
   const { url, pool } = await testDatabase(t);
   const replicas = [openPool(url, { max: 4 }), openPool(url, { max: 4 })];
