@@ -5,6 +5,7 @@ import { ABILITIES, type Ability } from "../contract/terms.ts";
 import { type Duel, readDuels } from "../learning/knowledge.ts";
 import { summarise } from "../learning/summary.ts";
 import type { Member } from "../models/catalogue.ts";
+import { isStated } from "../models/order.ts";
 import type { Pool } from "../store/pool.ts";
 import { type ModelsInUse, unknownModel } from "./models.ts";
 import type { Admin } from "./shared/admin.ts";
@@ -32,6 +33,7 @@ function messageOf(
     ability,
     graded: BigInt(graded),
     enough: isEnough,
+    stated: isStated(members, ability),
     models: models.map(({ name, accuracy, interval, wins, losses, isHeld }) => ({
       name,
       accuracy,

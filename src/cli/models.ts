@@ -162,7 +162,7 @@ async function printLearned(command: Command): Promise<void> {
   });
 }
 
-function learnedRows({ ability, enough, models }: LearnedAbility) {
+function learnedRows({ ability, enough, stated, models }: LearnedAbility) {
   return models.map((of) => [
     ability,
     of.name,
@@ -170,7 +170,7 @@ function learnedRows({ ability, enough, models }: LearnedAbility) {
     `${percent(of.accuracyLow)} to ${percent(of.accuracyHigh)} %`,
     number(of.wins),
     number(of.losses),
-    enough ? (of.held ? "order held" : "learned") : "too few",
+    stated ? "not used" : enough ? (of.held ? "order held" : "learned") : "too few",
   ]);
 }
 

@@ -103,8 +103,8 @@ function accuraciesOf(
         return found ? [[member.name, found] as const] : [];
       }),
     );
-  const stated = from(({ accuracy }) => {
-    const own = typeof accuracy === "object" ? accuracy[ability] : accuracy;
+  const stated = from((member) => {
+    const own = statedOf(member, ability);
     return own === undefined ? undefined : { accuracy: own, sentence: "stated in the catalogue" };
   });
   if (stated.size === members.length) return stated;
@@ -116,6 +116,15 @@ function accuraciesOf(
     return own === undefined ? undefined : { accuracy: own, sentence: "published for exactly these models" };
   });
   return published.size === members.length ? published : new Map();
+}
+
+/** Whether the catalogue states the accuracy of every model for an ability, so that nothing else is used. */
+export function isStated(members: readonly Member[], ability: Ability): boolean {
+  return members.filter(isOnline).every((member) => statedOf(member, ability) !== undefined);
+}
+
+function statedOf({ accuracy }: Member, ability: Ability): number | undefined {
+  return typeof accuracy === "object" ? accuracy[ability] : accuracy;
 }
 
 /** The members of a tier, then the others, each in the given order. */

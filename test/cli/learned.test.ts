@@ -57,3 +57,32 @@ test("lists what has been learned of the models, and forgets it", async (t) => {
   );
   assert.equal(least?.least, 0n);
 });
+
+test("says that what was learned is not used where the catalogue states the accuracy of every model", async (t) => {
+  const stated = { accuracy: { knowledge: 0.7 } };
+  const env = { CHORUS_LEARNING: "outcomes" };
+  const panel = await startPanel(t, env, { openai: stated, anthropic: stated, google: stated });
+  const { service, pool } = panel;
+  scriptAnthropicRight(panel);
+  await grade(panel);
+  await until(async () => (await pool.query("select from served_versions")).length >= 3);
+  await pool.query("update model_duels set wins = wins * 20, losses = losses * 20");
+  await pool.query(
+    `insert into model_duels
+       select one, one_fingerprint, other, other_fingerprint, 'maths', wins, losses from model_duels`,
+  );
+  const listed = async (...args: string[]) =>
+    (await runCli(["models", "--learned", ...args], { DATA_DIR: service.dataDir })).stdout;
+  assert.match(await listed(), /^knowledge +member-anthropic-fast .* not used$/m);
+  assert.match(await listed(), /^maths +member-anthropic-fast .* (learned|order held)$/m);
+  const { abilities } = JSON.parse(await listed("--json"));
+  assert.deepEqual(
+    abilities.map(({ ability, stated }: { ability: string; stated: boolean }) => [ability, stated]),
+    [
+      ["knowledge", true],
+      ["maths", false],
+    ],
+  );
+  const { trace } = await firstAsked(panel);
+  assert.match(trace, /stated in the catalogue/);
+});

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LearnedAbility, LearnedModel } from "../../../gen/chorus/admin/v1/operations_pb.js";
+import type { LearnedAbility, LearnedModel, ListLearnedResponse } from "../../../gen/chorus/admin/v1/operations_pb.js";
 import { count, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
@@ -19,8 +19,7 @@ export function LearnedCard({ everyMs }: { everyMs: number }) {
     toast(sentence);
     list.reload();
   };
-  const { on, abilities = [] } = list.data ?? {};
-  const state = on ? "Requests use these figures." : "Learning is off: requests do not use these figures.";
+  const { abilities = [] } = list.data ?? {};
   const button = (
     <button type="button" class="small" onClick={() => setAsks(true)}>
       Reset…
@@ -29,7 +28,7 @@ export function LearnedCard({ everyMs }: { everyMs: number }) {
   return (
     <Card
       title="Learned from graded answers"
-      text={list.data && (abilities.length > 0 ? state : "No disagreement of models is graded yet.")}
+      text={list.data && sentenceOf(list.data)}
       actions={abilities.length > 0 && button}
       flush
     >
@@ -41,11 +40,24 @@ export function LearnedCard({ everyMs }: { everyMs: number }) {
   );
 }
 
+/** Whether requests use what is learned, in a sentence. */
+function sentenceOf({ on, abilities }: ListLearnedResponse): string {
+  if (abilities.length === 0) return "No disagreement of models is graded yet.";
+  if (!on) return "Learning is off: requests do not use these figures.";
+  if (!abilities.some(({ stated }) => stated)) return "Requests use these figures.";
+  return "Requests use these figures, except for abilities of which the catalogue states the accuracy of every model.";
+}
+
 function LearnedTable({ of: abilities }: { of: readonly LearnedAbility[] }) {
   const rows = abilities.flatMap((of) => of.models.map((model) => ({ of, model })));
   return (
     <DataTable label="Learned" columns={COLUMNS} rows={rows} keyOf={({ of, model }) => `${of.ability} ${model.name}`} />
   );
+}
+
+function stateOf({ of: { stated, enough }, model }: Row): string {
+  if (stated) return "Not used";
+  return enough ? (model.held ? "Order held" : "Learned") : "Too few";
 }
 
 interface Row {
@@ -64,7 +76,7 @@ const COLUMNS: Column<Row>[] = [
   },
   { title: "Wins", figure: true, cell: ({ model }) => count(model.wins) },
   { title: "Losses", figure: true, cell: ({ model }) => count(model.losses) },
-  { title: "State", cell: ({ of, model }) => (of.enough ? (model.held ? "Order held" : "Learned") : "Too few") },
+  { title: "State", cell: stateOf },
 ];
 
 function Reset({ close, done }: { close: () => void; done: (sentence: string) => void }) {

@@ -755,7 +755,8 @@ export declare type LearnedModel = Message<"chorus.admin.v1.LearnedModel"> & {
   name: string;
 
   /**
-   * Share of questions that the model answers correctly, 0 to 1, as it is used for the order and for votes.
+   * Share of questions that the model answers correctly, 0 to 1, as it is used for the order and for votes, unless the
+   * figures of the ability are stated.
    *
    * @generated from field: double accuracy = 2;
    */
@@ -837,6 +838,13 @@ export declare type LearnedAbility = Message<"chorus.admin.v1.LearnedAbility"> &
    * @generated from field: repeated chorus.admin.v1.LearnedModel models = 4;
    */
   models: LearnedModel[];
+
+  /**
+   * Whether the catalogue states the accuracy of every model for it. Requests then use the stated figures instead.
+   *
+   * @generated from field: bool stated = 5;
+   */
+  stated: boolean;
 };
 
 /**
