@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
@@ -181,6 +182,29 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     await heading(thief, "You are a member of no workspace");
     assert.equal(await statusOf(thief, "UsageService/GetUsage"), 403);
     assert.ok(provider.accounts.has("thief"));
+  });
+
+  test("withdraws an invitation once if its button is clicked twice", async ({ person }) => {
+    const owner = await person("withdrawer", { groups: ["leads"] });
+    await visit(owner, "Members");
+    for (const note of ["for Ann", "for Bob"]) {
+      await owner.getByRole("button", { name: "Invite", exact: true }).click();
+      await owner.getByLabel("Note").fill(note);
+      await owner.getByRole("button", { name: "Create the link" }).click();
+      await owner.getByRole("button", { name: "I have sent it" }).click();
+      await owner.getByRole("row").filter({ hasText: note }).waitFor();
+    }
+    let calls = 0;
+    await owner.route("**/WithdrawInvitation", async (route) => {
+      calls += 1;
+      await sleep(200);
+      await route.continue();
+    });
+    await owner.getByRole("row").filter({ hasText: "for Ann" }).getByRole("button", { name: "Withdraw" }).dblclick();
+    await owner.getByText("Withdrew the invitation.").waitFor();
+    await owner.getByText("for Ann").waitFor({ state: "detached" });
+    assert.equal(calls, 1);
+    assert.equal(await owner.getByRole("alert").count(), 0);
   });
 
   test("switches between the workspaces of a person", async ({ person, rpc }) => {

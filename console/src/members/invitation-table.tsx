@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import { type Invitation, MemberService } from "../../../gen/chorus/admin/v1/members_pb.js";
 import { MemberRoleSchema } from "../../../gen/chorus/v1/options_pb.js";
 import { wordOf } from "../../../src/contract/json-names.ts";
@@ -6,6 +5,7 @@ import { day, timeText } from "../format.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { FailureNote } from "../parts/failure-note.tsx";
+import { useAction } from "../parts/use-action.ts";
 import { members } from "../rpc.ts";
 import { can } from "../session/session.ts";
 
@@ -17,10 +17,10 @@ interface Props {
 
 /** Invitations that nobody has used yet. */
 export function InvitationTable({ invitations, done }: Props) {
-  const [error, setError] = useState<unknown>();
-  const withdraw = ({ id }: Invitation) => {
-    setError(undefined);
-    members.withdrawInvitation({ id }).then(() => done("Withdrew the invitation."), setError);
+  const { busy, error, run } = useAction();
+  const withdraw = async ({ id }: Invitation) => {
+    await members.withdrawInvitation({ id });
+    done("Withdrew the invitation.");
   };
   const columns: Column<Invitation>[] = [
     { title: "For", class: "name", cell: ({ note }) => note || <span class="soft">without a note</span> },
@@ -29,7 +29,7 @@ export function InvitationTable({ invitations, done }: Props) {
   ];
   if (can(MemberService.method.withdrawInvitation)) {
     const cell = (invitation: Invitation) => (
-      <button type="button" class="quiet small danger" onClick={() => withdraw(invitation)}>
+      <button type="button" class="quiet small danger" disabled={busy} onClick={() => run(() => withdraw(invitation))}>
         Withdraw
       </button>
     );
