@@ -70,7 +70,13 @@ describe.skipIf(skipReason !== undefined)("the operator's pages", () => {
     await limits.getByLabel("Value").fill("7");
     await limits.getByRole("button", { name: "Set the limit" }).click();
     await page.getByText("Set requests per day.").waitFor();
-    await page.locator("dl").getByText("set by an operator").waitFor();
+    const facts = page.locator("dl").filter({ hasText: "Identifier" });
+    await facts.getByText("set by an operator").waitFor();
+    await limits.getByLabel("Limit", { exact: true }).selectOption("requests per day");
+    await limits.getByLabel("Value").fill("none");
+    await limits.getByRole("button", { name: "Set the limit" }).click();
+    await facts.getByText(/^no limit set by an operator$/).waitFor();
+    await facts.getByText("requests per day").waitFor();
 
     const tier = page.getByRole("form", { name: "Tier" });
     await tier.getByLabel("Tier").fill("gold");

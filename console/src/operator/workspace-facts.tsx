@@ -7,6 +7,7 @@ import { Detail } from "../parts/details.tsx";
 /** Who a workspace is, its tier and its limits. */
 export function WorkspaceFacts({ of }: { of: Workspace }) {
   const overridden = new Set(of.overriddenLimits);
+  const removed = of.overriddenLimits.filter((name) => of.limits.every((limit) => limit.name !== name));
   return (
     <Card title="Tier and limits">
       <dl class="details wide">
@@ -21,6 +22,11 @@ export function WorkspaceFacts({ of }: { of: Workspace }) {
         {of.limits.map(({ name, value }) => (
           <Detail key={name} name={words(wordOf(LimitNameSchema, name))}>
             {count(value)} {overridden.has(name) && <span class="tag">set by an operator</span>}
+          </Detail>
+        ))}
+        {removed.map((name) => (
+          <Detail key={name} name={words(wordOf(LimitNameSchema, name))}>
+            no limit <span class="tag">set by an operator</span>
           </Detail>
         ))}
       </dl>
