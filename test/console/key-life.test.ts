@@ -29,6 +29,10 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
   await page.getByRole("link", { name: NAMES[0] ?? "", exact: true }).waitFor();
   assert.doesNotMatch(await page.content(), new RegExp(secrets.join("|")), "the page still shows a secret");
 
+  // A key without use is named, too.
+  await page.getByRole("link", { name: NAMES[0] ?? "", exact: true }).click();
+  await page.getByText(`Key: ${NAMES[0]}`).waitFor();
+
   for (const secret of secrets) {
     const answer = await service.post("/v1/generate", { prompt: "What is 6 * 7?" }, { "x-api-key": secret });
     assert.equal(answer.status, 200);

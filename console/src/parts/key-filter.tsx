@@ -1,5 +1,6 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { type Key, KeyService } from "../../../gen/chorus/admin/v1/keys_pb.js";
+import { useLoad } from "../load.ts";
 import { narrow } from "../route.ts";
 import { keys } from "../rpc.ts";
 import { can } from "../session/session.ts";
@@ -14,6 +15,7 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
   const [found, setFound] = useState<Key[]>([]);
   const id = useId();
   const maySearch = can(KeyService.method.listKeys);
+  const foundName = useName(keyId, keyName === undefined || keyName === "");
   useEffect(() => {
     if (!maySearch) return undefined;
     const leaving = new AbortController();
@@ -32,7 +34,7 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
   if (keyId) {
     return (
       <FilterChip label="Show all keys" remove={() => narrow({ key: undefined })}>
-        Key: <strong>{keyName || keyId}</strong>
+        Key: <strong>{keyName || foundName || keyId}</strong>
       </FilterChip>
     );
   }
@@ -63,6 +65,15 @@ export function KeyFilter({ keyId, keyName }: { keyId: string; keyName?: string 
       </datalist>
     </>
   );
+}
+
+/** The name of a key; empty while it loads, and if it cannot be found. @param isSought whether to look it up */
+function useName(keyId: string, isSought: boolean): string {
+  const isLoaded = keyId !== "" && isSought && can(KeyService.method.listKeys);
+  const load = (signal: AbortSignal) =>
+    isLoaded ? keys.listKeys({ search: keyId, pageSize: 1 }, { signal }) : Promise.resolve(undefined);
+  const { data } = useLoad(load, isLoaded ? keyId : "");
+  return data?.keys.find(({ id }) => id === keyId)?.name ?? "";
 }
 
 function labelOf(key: Key): string {

@@ -27,7 +27,8 @@ export function listKeys(pool: Pool, clock: Clock): KeyAdmin["listKeys"] {
     const keys = await pool.query<KeyRow>(
       `select ${COLUMNS} from api_keys k join workspaces w on w.id = k.workspace_id
        where ($1::text is null or k.workspace_id = $1) and ($2::timestamptz is null or (k.created_at, k.id) < ($2, $3))
-         and ($5::text is null or lower(k.name) like lower($5) or k.prefix like $5 or k.secret_hash = $6)
+         and ($5::text is null or lower(k.name) like lower($5) or k.prefix like $5 or k.secret_hash = $6
+           or k.id = $9)
          and ($7::timestamptz is null or (k.revoked_at is null and (k.expires_at is null or k.expires_at > $7)))
          and ($8::text is null or k.person_id = $8)
        order by k.created_at desc, k.id desc limit $4`,
@@ -39,6 +40,7 @@ export function listKeys(pool: Pool, clock: Clock): KeyAdmin["listKeys"] {
         ...(search === "" ? [null, null] : [prefixPattern(search), hashSecret(search)]),
         activeOnly ? new Date(now) : null,
         developerOf(actor) ?? null,
+        search,
       ],
     );
     const { rows, nextPageToken } = pageOf(keys, size, (key) => `${key.createdAt.getTime()} ${key.id}`);

@@ -37,6 +37,7 @@ test("lists many keys in pages and finds them by the start of their name or secr
   assert.deepEqual(await collect({ search: "ck_104321" }), ["worker 104321"]);
   const { secret, key } = await keys.createKey({ workspace: "two", name: "by secret" });
   assert.deepEqual(await collect({ search: secret }), [key?.name]);
+  assert.deepEqual(await collect({ search: key?.id ?? "" }), [key?.name]);
 });
 
 test("reads the last use of keys and their figures from the rollups", async (t) => {

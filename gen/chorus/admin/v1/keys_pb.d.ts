@@ -417,8 +417,8 @@ export declare type ListKeysRequest = Message<"chorus.admin.v1.ListKeysRequest">
   pageToken: string;
 
   /**
-   * Lists only keys whose name (ignoring case) or prefix starts with this text, or whose secret equals it; at most 200
-   * characters.
+   * Lists only keys whose name (ignoring case) or prefix starts with this text, or whose secret or identifier equals
+   * it; at most 200 characters.
    *
    * @generated from field: string search = 4;
    */
