@@ -72,6 +72,28 @@ describe.skipIf(skipReason !== undefined)("the playground", () => {
     await page.getByRole("table").locator('[aria-label="Bad answer"][aria-pressed="true"]').first().waitFor();
   });
 
+  test("draws a long answer that arrives in many pieces only some times a second", async ({
+    playground: { vendor, page, prompt, ask },
+  }) => {
+    const pieces = Array.from({ length: 1_500 }, (_, i) => (i % 50 === 0 ? `\n\n- **part** ${i} ` : `word${i} `));
+    vendor.reply({ text: pieces, betweenMs: 1 });
+    await page.evaluate(() => {
+      const draws = { count: 0 };
+      Object.assign(window, { draws });
+      new MutationObserver((changes) => {
+        if (changes.some(({ target }) => target instanceof Element && target.matches(".markdown"))) draws.count += 1;
+      }).observe(document.body, { childList: true, subtree: true });
+    });
+    await prompt.fill("Write an essay.");
+    const begun = performance.now();
+    await ask.click();
+    await page.getByText("Done", { exact: true }).waitFor();
+    const seconds = (performance.now() - begun) / 1_000;
+    assert.match(await page.locator(".markdown").innerText(), /word1499$/);
+    const count = await page.evaluate("draws.count");
+    assert.ok(Number(count) < 20 * seconds + 10, `${count} in ${seconds} s`);
+  });
+
   test("keeps the received text when a stream is stopped", async ({ playground: { vendor, page, prompt, ask } }) => {
     await prompt.fill("What is a choir?");
     vendor.reply({ text: PIECES, betweenMs: 200, end: "hang", after: 2 });

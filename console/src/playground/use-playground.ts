@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { changed, type Draft, type DraftFile, type EffortName, EMPTY, missing } from "./draft.ts";
 import { type Run, run as start } from "./run.ts";
 import { schemaProblem } from "./schema-check.ts";
-import { keptVisit, type Past, type Visit } from "./visit.ts";
+import { keptVisit, type Past, type Shown, type Visit } from "./visit.ts";
 
 /** Most past requests of a visit. */
 const MOST_PAST = 20;
@@ -71,15 +71,10 @@ async function sendDraft(visit: Visit, draft: Draft, update: (changes: Partial<V
     ? SIDES.map(([title, effort]) => ({ title, draft: { ...draft, effort } }))
     : [{ title: "Answer", draft }];
   update({ running, shown: [] });
+  const show = showing(sides, (shown) => update({ shown }));
   await Promise.all(
     sides.map(async (side) => {
-      const show = (run: Run) =>
-        update({
-          shown: sides.flatMap((each) =>
-            each === side ? [{ ...side, run }] : visit.shown.filter(({ title }) => title === each.title),
-          ),
-        });
-      const run = await start(side.draft, show, running.signal);
+      const run = await start(side.draft, (changed) => show(side, changed), running.signal);
       visit.runs += 1;
       visit.tokens += (run.end?.usage?.inputTokens ?? 0) + (run.end?.usage?.outputTokens ?? 0);
       visit.credits += run.end?.usage?.credits ?? 0;
@@ -87,6 +82,30 @@ async function sendDraft(visit: Visit, draft: Draft, update: (changes: Partial<V
   );
   const past = [{ at, draft, compares, shown: visit.shown }, ...visit.past].slice(0, MOST_PAST);
   update({ running: undefined, past });
+}
+
+/** Shortest wait between two draws of text that arrives, and that for each character of it, which is formatted anew. */
+const DRAW_MS = { least: 50, ofCharacter: 1 / 500 };
+
+/**
+ * Shows the runs of one request. The beginning and the end of a run are drawn at once, what arrives between them some
+ * times a second: to draw each piece of a long answer would take longer than the answer.
+ */
+function showing<S extends Omit<Shown, "run">>(sides: readonly S[], draw: (shown: Shown[]) => void) {
+  const runs = new Map<S, Run>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const drawNow = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    draw(sides.flatMap((side) => (runs.has(side) ? [{ ...side, run: runs.get(side) as Run }] : [])));
+  };
+  return (side: S, run: Run) => {
+    const isFirst = !runs.has(side);
+    runs.set(side, run);
+    const length = [...runs.values()].reduce((sum, { text }) => sum + text.length, 0);
+    if (isFirst || run.state !== "running") drawNow();
+    else timer ??= setTimeout(drawNow, DRAW_MS.least + length * DRAW_MS.ofCharacter);
+  };
 }
 
 /** The time, as `performance.now()`, renewed while something runs. */
