@@ -241,6 +241,10 @@ describe.skipIf(skipReason !== undefined)("activity", () => {
     await row(0).getByRole("button", { name: "Good answer" }).click();
     await page.getByText("Not recorded. The database does not answer. Try again in a few seconds.").waitFor();
     assert.deepEqual(await pressed(0), ["false", "true"]);
+
+    // The outcome of another tab or program, or that none is left, is shown once the list is loaded again.
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await row(0).locator('[aria-label="Bad answer"][aria-pressed="false"]').waitFor();
     await page.context().close();
   });
 

@@ -39,7 +39,7 @@ export function GenerationTable({ generations, opened, open }: Props) {
       // Beside the outcome, because a column of its own would not fit on a screen of usual width.
       cell: (row) => (
         <span>
-          <End row={row} /> {isRatable(row) && <Rating id={row.id} score={row.score} />}
+          <End row={row} /> {isRatable(row) && <Rating id={row.id} score={row.score} readFrom={row} />}
         </span>
       ),
     },

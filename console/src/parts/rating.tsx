@@ -1,5 +1,5 @@
 import { ThumbsDown, ThumbsUp } from "lucide";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { GenerationService } from "../../../gen/chorus/v1/generation_pb.js";
 import { describe } from "../failure.ts";
 import { generation } from "../rpc.ts";
@@ -17,11 +17,14 @@ interface Props {
   id: string;
   /** Score of the recorded outcome, 0 to 1; undefined without one. */
   score?: number | undefined;
+  /** What the score was read from. When it is read again, its score counts, also after one that was given here. */
+  readFrom?: object;
 }
 
 /** Two buttons that record whether an answer was good. The last one counts. Nothing for a role that may not. */
-export function Rating({ id, score: recorded }: Props) {
+export function Rating({ id, score: recorded, readFrom }: Props) {
   const [own, setOwn] = useState<number>();
+  useEffect(() => setOwn(undefined), [readFrom]);
   const [busy, setBusy] = useState(false);
   const score = own ?? recorded;
   if (!can(GenerationService.method.recordOutcome)) return null;
