@@ -20,7 +20,7 @@ import { listWorkspaceStates } from "./workspace-states.ts";
 
 type OperationsAdmin = Admin<typeof OperationsService>;
 
-/** Share of failed calls from which a model counts as degraded, and the fewest calls for that. */
+/** Share of failed calls from which a model counts as degraded, and the fewest calls for that if some were answered. */
 const DEGRADED = { share: 0.2, calls: 5 };
 
 /** Shows operators the use of the service, and the state of models, replicas and workspaces. */
@@ -94,9 +94,10 @@ function modelMessage(
 /** @param of.out replicas that do not call the model, or get refusals that only the operator can mend */
 function healthOf(of: Record<"replicas" | "out" | "calls" | "failedCalls", number>): ModelHealth {
   if (of.out === of.replicas) return ModelHealth.DOWN;
-  const isFailing = of.calls >= DEGRADED.calls && of.failedCalls >= DEGRADED.share * of.calls;
-  if (of.out > 0 || isFailing) return ModelHealth.DEGRADED;
-  return of.calls === 0 ? ModelHealth.UNUSED : ModelHealth.HEALTHY;
+  const { calls, failedCalls } = of;
+  const isFailing = calls >= DEGRADED.calls && failedCalls >= DEGRADED.share * calls;
+  if (of.out > 0 || isFailing || (calls > 0 && failedCalls === calls)) return ModelHealth.DEGRADED;
+  return calls === 0 ? ModelHealth.UNUSED : ModelHealth.HEALTHY;
 }
 
 /** Sums of the grants of a replica (docs/decisions/grants.md). Credit is in millionths. */

@@ -36,14 +36,14 @@ test("lists models with their health and calls", async ({ service, vendor, opera
   const model = async (name: string) => (await operations.listModels({})).models.find((of) => of.name === name);
   await until(async () => (await model("openai-fast"))?.health === ModelHealth.UNUSED);
   vendor.always({ status: 500 });
-  for (let i = 0; i < 6; i++) await service.post("/v1/generate", { prompt: "hello", effort: "low" });
+  await service.post("/v1/generate", { prompt: "hello", effort: "low" });
   // Replicas report every ten seconds.
   await until(async () => ((await model("openai-fast"))?.calls ?? 0n) > 0n);
   const fast = await model("openai-fast");
   assert.ok(fast);
   assert.deepEqual([fast.tier, fast.vendor, fast.replicas], ["fast", "openai", 1]);
   assert.ok(fast.failedCalls > 0n && fast.failedCalls === fast.calls);
-  assert.ok(fast.health === ModelHealth.DOWN || fast.health === ModelHealth.DEGRADED);
+  assert.equal(fast.health, ModelHealth.DEGRADED, "also where all of very few calls have failed");
   assert.ok(fast.shareOfCalls > 0 && fast.shareOfCalls <= 1);
   assert.deepEqual([fast.servedVersion, fast.unexpectedVersion], ["", false]);
 });

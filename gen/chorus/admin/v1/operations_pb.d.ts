@@ -1408,7 +1408,7 @@ export enum ModelHealth {
   UNUSED = 2,
 
   /**
-   * At least a fifth of its calls failed, or some replicas do not call it.
+   * At least a fifth of its calls failed, of five or more, or all of fewer; or some replicas do not call it.
    *
    * @generated from enum value: MODEL_HEALTH_DEGRADED = 3;
    */
