@@ -53,6 +53,9 @@ export type {
   StepRole,
   StreamEvent,
   StreamRequest,
+  Tool,
+  ToolCall,
+  ToolChoice,
   TraceStep,
   Usage,
 } from "./types.ts";

@@ -1,5 +1,14 @@
 // package.test.ts compiles this file as part of a consumer's project and does not run it.
-import { type ChorusError, createChorus, type FromSchema, type ResponseSchema } from "chorus-client";
+import {
+  type ChorusError,
+  createChorus,
+  type FromSchema,
+  type Message,
+  type ResponseSchema,
+  type Tool,
+  type ToolCall,
+  type ToolChoice,
+} from "chorus-client";
 
 const chorus = createChorus({ baseUrl: "https://chorus.example.com", apiKey: "secret" });
 
@@ -85,6 +94,18 @@ export async function streams(): Promise<string> {
   const { structured } = await stream.done();
   same<typeof structured, Record<string, unknown> | null>(true);
   return stream.text();
+}
+
+/** An agent whose parts are functions of their own. */
+export async function asksForTools(tools: readonly Tool[], run: (call: ToolCall) => string): Promise<string> {
+  const messages: Message[] = [{ role: "user", content: "a" }];
+  const choose = (): ToolChoice => (messages.length > 1 ? "auto" : { name: "weather" });
+  for (;;) {
+    const { answer, tool_calls } = await chorus.generate({ messages, tools, tool_choice: choose() });
+    if (!tool_calls) return answer;
+    messages.push({ role: "assistant", content: answer, tool_calls });
+    for (const call of tool_calls) messages.push({ role: "tool", tool_call_id: call.id, content: run(call) });
+  }
 }
 
 export function mistakes(): void {
