@@ -15,6 +15,7 @@ import type {
   RecordedOutcome,
   StreamRequest,
   Structured,
+  Tools,
 } from "./types.ts";
 
 export { ChorusError, type FailureCode } from "./failure.ts";
@@ -101,13 +102,17 @@ export interface GenerateOptions extends CallOptions {
 export interface Chorus {
   /**
    * Returns a complete answer. If the JSON Schema is written inline or `as const`, `structured` has the type that it
-   * describes.
+   * describes; beside tools also null, for an answer that asks for them.
    * @throws ChorusError
    */
-  generate<const Schema extends ResponseSchema | undefined = undefined, const Shape extends OutputShape = "auto">(
-    request: GenerateRequest<Schema, Shape>,
+  generate<
+    const Schema extends ResponseSchema | undefined = undefined,
+    const Shape extends OutputShape = "auto",
+    const Offered extends Tools = undefined,
+  >(
+    request: GenerateRequest<Schema, Shape, Offered>,
     options?: GenerateOptions,
-  ): Promise<Generation<Structured<Schema, Shape>>>;
+  ): Promise<Generation<Structured<Schema, Shape, Offered>>>;
   /** Streams an answer. The request is sent when you read the stream; its iteration throws ChorusError. */
   stream<const Shape extends OutputShape = "auto">(
     request: StreamRequest<Shape>,

@@ -64,7 +64,10 @@ type Input =
   | { /** 1 to 200,000 characters. */ readonly prompt: string; readonly messages?: undefined }
   | { /** 1 to 40, oldest first. */ readonly messages: readonly Message[]; readonly prompt?: undefined };
 
-interface Options<Shape extends OutputShape> {
+/** The tools of a request; undefined: it has none. */
+export type Tools = readonly Tool[] | undefined;
+
+interface Options<Shape extends OutputShape, Offered extends Tools> {
   /** Instructions: persona, tone, format. */
   readonly system?: string | undefined;
   /** Up to 5 files. */
@@ -84,7 +87,7 @@ interface Options<Shape extends OutputShape> {
   /** True continues the last message, which must then have the role `assistant`. */
   readonly continue?: boolean | undefined;
   /** Up to 128 functions of yours that the answer may ask for. */
-  readonly tools?: readonly Tool[] | undefined;
+  readonly tools?: Offered | undefined;
   /** Default `auto`. */
   readonly tool_choice?: ToolChoice | undefined;
   /** False: the answer asks for one call at most. */
@@ -99,8 +102,9 @@ interface Options<Shape extends OutputShape> {
 export type GenerateRequest<
   Schema extends ResponseSchema | undefined = ResponseSchema | undefined,
   Shape extends OutputShape = OutputShape,
+  Offered extends Tools = Tools,
 > = Input &
-  Options<Shape> & {
+  Options<Shape, Offered> & {
     readonly response_format?:
       | { readonly type: "json_schema"; readonly schema: Schema }
       | { readonly type: "text" }
@@ -109,14 +113,15 @@ export type GenerateRequest<
 
 /** The request of `stream`: the body of `POST /v1/generate:stream`, which does not accept a JSON Schema. */
 export type StreamRequest<Shape extends OutputShape = OutputShape> = Input &
-  Options<Shape> & { readonly response_format?: { readonly type: "text" } | undefined };
+  Options<Shape, Tools> & { readonly response_format?: { readonly type: "text" } | undefined };
 
 /**
- * The type of `structured`: the type that the JSON Schema describes; without a schema, an object or null if the output
- * shape is JSON; otherwise undefined. Read numbers above 2^53 from `answer`, which is text.
+ * The type of `structured`: the type that the JSON Schema describes, or null if the request has tools, because the
+ * answer may ask for them instead; without a schema, an object or null if the output shape is JSON; otherwise
+ * undefined. Read numbers above 2^53 from `answer`, which is text.
  */
-export type Structured<Schema, Shape> = Schema extends ResponseSchema
-  ? FromSchema<Schema>
+export type Structured<Schema, Shape, Offered = undefined> = Schema extends ResponseSchema
+  ? FromSchema<Schema> | (Offered extends readonly [] | undefined ? never : null)
   : Shape extends "auto" | "text"
     ? undefined
     : Record<string, unknown> | null;

@@ -70,6 +70,17 @@ export async function infers(): Promise<void> {
   // Without additionalProperties: false the object may have more members.
   same<typeof inPlace.structured.b, unknown>(true);
 
+  const request = { prompt: "a", response_format: { type: "json_schema", schema: INVOICE } } as const;
+  const asked = await chorus.generate({ ...request, tools: [{ name: "weather" }] });
+  same<typeof asked.structured, Invoice | null>(true);
+  // @ts-expect-error an answer that asks for a tool has no object
+  asked.structured.number;
+  const tools: Tool[] = [];
+  const maybeAsked = await chorus.generate({ ...request, tools });
+  same<typeof maybeAsked.structured, Invoice | null>(true);
+  const unasked = await chorus.generate({ ...request, tools: [] });
+  same<typeof unasked.structured, Invoice>(true);
+
   const loose: ResponseSchema = INVOICE;
   const any = await chorus.generate({ prompt: "a", response_format: { type: "json_schema", schema: loose } });
   same<FromSchema<{ type: "array"; items: { type: "integer" } }>, number[]>(true);
