@@ -8,7 +8,7 @@ import {
   FAILURE_SCHEMA,
   failureList,
   failureResponses,
-  foreignFailureResponse,
+  foreignFailureComponents,
   foreignFailureResponses,
   headersOf,
   PROMPTS,
@@ -25,6 +25,7 @@ interface HttpRule {
 }
 
 interface Operation extends Schema {
+  parameters?: Schema[];
   responses: { 200: Schema & { content: Schema } };
 }
 
@@ -58,7 +59,7 @@ export function createDocument(registry: FileRegistry): Schema {
     const path = paths[pattern.value] ?? {};
     const found = path[pattern.case];
     // A method with the path of an earlier one is its other kind of answer.
-    if (found) addContent(found.responses[200].content, content(method, schemas));
+    if (found) addAnswer(found, method, pattern, schemas);
     else path[pattern.case] = operation(method, pattern, schemas);
     paths[pattern.value] = path;
   }
@@ -97,7 +98,7 @@ export function createDocument(registry: FileRegistry): Schema {
         },
       },
       headers: HEADERS,
-      responses: Object.fromEntries(FOREIGN_FORMATS.map((format) => [format.failure, foreignFailureResponse(format)])),
+      responses: foreignFailureComponents(),
       schemas: {
         ...schemas.named,
         FailureCode: FAILURE_CODE_SCHEMA,
@@ -172,12 +173,17 @@ function operation(method: DescMethod, { case: verb, value: path }: HttpRule["pa
         headers: headersOf(["X-Request-Id", ...names]),
         content: { ...content(method, schemas) },
       },
-      ...(format ? foreignFailureResponses(call, format) : failureResponses(call)),
+      ...(format ? foreignFailureResponses(call, format, false) : failureResponses(call)),
     },
   };
 }
 
-function parameters(method: DescMethod, verb: "get" | "post", path: string, schemas: Schemas): Schema {
+function parameters(
+  method: DescMethod,
+  verb: "get" | "post",
+  path: string,
+  schemas: Schemas,
+): { parameters?: Schema[] } {
   const isInPath = (field: DescField) => path.includes(`{${memberName(field)}}`);
   const found = method.input.fields
     .filter((field) => verb === "get" || isInPath(field))
@@ -231,7 +237,17 @@ function content(method: DescMethod, schemas: Schemas): Schema {
   };
 }
 
-/** Adds another kind of answer: a stream, or the same in another format, which a header asks for. */
+/** Adds another kind of answer to an operation: a stream, or the same in another format, which a header asks for. */
+function addAnswer(to: Operation, method: DescMethod, { case: verb, value: path }: HttpRule["pattern"], all: Schemas) {
+  addContent(to.responses[200].content, content(method, all));
+  const format = foreignFormat(method.parent);
+  if (verb !== "get" || !format) return;
+  Object.assign(to.responses, foreignFailureResponses(method.localName, format, true));
+  const { parameters: own = [] } = to;
+  const { parameters: more = [] } = parameters(method, verb, path, all);
+  to.parameters = [...own, ...format.asked, ...more.filter(({ name }) => !own.some((one) => one.name === name))];
+}
+
 function addContent(content: Schema, more: Schema): void {
   for (const [type, media] of Object.entries(more) as [string, Schema][]) {
     const first = content[type] as Schema | undefined;

@@ -1,6 +1,6 @@
 import { FAILURES, Failure, type FailureInit, type FailureKind } from "../../src/contract/failure.ts";
 import { failureJson } from "../../src/contract/failure-json.ts";
-import type { ForeignFormat } from "./foreign.ts";
+import { FOREIGN_FORMATS, type ForeignFormat } from "./foreign.ts";
 import { openWord, type Schema } from "./schema.ts";
 
 /** The methods that take a prompt, by the local name of the RPC. */
@@ -34,7 +34,7 @@ const CALLS: Readonly<Record<FailureKind, readonly string[]>> = {
   idempotency_key_in_use: REPEATABLE,
   request_too_large: BODIES,
   unsupported_media_type: BODIES,
-  invalid_request: [...BODIES, "metrics"],
+  invalid_request: [...BODIES, "metrics", "quotas", "listMessageModels"],
   content_refused: GENERATING,
   request_too_long: PROMPTS,
   idempotency_key_reused: REPEATABLE,
@@ -117,19 +117,40 @@ export function failureResponses(call: string): Schema {
   };
 }
 
-/** The failure responses of a method in the format of another API by status. All share one response. */
-export function foreignFailureResponses(call: string, { statusOf, failure }: ForeignFormat): Schema {
-  const statuses = KINDS.filter((kind) => CALLS[kind].includes(call)).map((kind) => String(statusOf(kind)));
-  const response = { $ref: `#/components/responses/${failure}` };
-  return Object.fromEntries([...statuses, "default"].map((status) => [status, response]));
+/** Name of the response of a failure whose format a header of the request chooses. */
+const ASKED = "AskedFailure";
+
+/**
+ * The failure responses of a method in the format of another API by status. All share one response, except of headers
+ * that are too large: they are refused before the path is known, with the flat body.
+ * @param isAsked whether a header of the request asks for the format
+ */
+export function foreignFailureResponses(call: string, { statusOf, failure }: ForeignFormat, isAsked: boolean): Schema {
+  const shared = { $ref: `#/components/responses/${isAsked ? ASKED : failure}` };
+  const kinds = KINDS.filter((kind) => CALLS[kind].includes(call));
+  const responses = kinds.map((kind) => [statusOf(kind), kind === "headers_too_large" ? response([kind]) : shared]);
+  return { ...Object.fromEntries(responses), default: shared };
 }
 
-/** The response of each failure in the format of another API. */
-export function foreignFailureResponse({ failure, failureText, headers }: ForeignFormat): Schema {
+/** The responses of failures in the formats of other APIs, by name. */
+export function foreignFailureComponents(): Schema {
+  const headers = [...new Set(FOREIGN_FORMATS.flatMap((format) => format.headers))];
+  const anyOf = FOREIGN_FORMATS.map(({ failure }) => ({ $ref: `#/components/schemas/${failure}` }));
   return {
-    description: failureText,
+    ...Object.fromEntries(
+      FOREIGN_FORMATS.map(({ failure, failureText, headers }) => {
+        return [failure, foreignResponse(failureText, headers, { $ref: `#/components/schemas/${failure}` })];
+      }),
+    ),
+    [ASKED]: foreignResponse("A failure in the format that the request asks for.", headers, { anyOf }),
+  };
+}
+
+function foreignResponse(description: string, headers: readonly string[], schema: Schema): Schema {
+  return {
+    description,
     headers: headersOf(["X-Request-Id", ...headers, "Retry-After", "X-Should-Retry"]),
-    content: { "application/json": { schema: { $ref: `#/components/schemas/${failure}` } } },
+    content: { "application/json": { schema } },
   };
 }
 

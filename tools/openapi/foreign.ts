@@ -14,6 +14,8 @@ export interface ForeignFormat {
   /** How its failures differ from those of the other paths. */
   readonly failureText: string;
   statusOf(kind: FailureKind): number;
+  /** The headers by which a request asks for the format, where a path has several: as parameters. */
+  readonly asked: readonly Schema[];
   /** Further headers of each response. */
   readonly headers: readonly string[];
   /** What ends a stream. */
@@ -51,6 +53,7 @@ const OPENAI: ForeignFormat = {
     "A failure. It has the code of the same failure of the other paths; a rate limit has `rate_limit_exceeded`. " +
     "The status is the same too, with 400 in place of 422 for an invalid request.",
   statusOf: (kind) => openaiFailure(new Failure(kind)).status,
+  asked: [],
   headers: [],
   streamText: ", of the last one `[DONE]`.",
 };
@@ -77,6 +80,14 @@ const ANTHROPIC: ForeignFormat = {
     "A failure. The status is that of the same failure of the other paths, with 400 in place of 422 for an invalid " +
     "request, and 529 in place of 503.",
   statusOf: (kind) => anthropicFailure(new Failure(kind), { requestId: "" }).status,
+  asked: [
+    {
+      name: "anthropic-version",
+      in: "header",
+      description: "Any value asks for Anthropic's format. Parameters of the query count only there.",
+      schema: { type: "string" },
+    },
+  ],
   headers: ["request-id"],
   streamText: ", whose `type` is the name of the event.",
 };
