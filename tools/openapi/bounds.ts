@@ -21,7 +21,6 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "GenerateRequest.tools": { maxItems: 128 },
   "Tool.name": { pattern: "^[A-Za-z0-9_-]{1,64}$" },
   "ToolCall.id": { minLength: 1, maxLength: 256 },
-  "ToolCall.arguments": { type: "object" },
   "RecordOutcomeRequest.score": { minimum: 0, maximum: 1 },
   "RecordOutcomeRequest.expected": { maxLength: 20_000 },
   "Attachment.name": { maxLength: 255 },
@@ -47,11 +46,21 @@ export const BOUNDS: Readonly<Record<string, Schema>> = {
   "CreateResponseRequest.safety_identifier": { maxLength: 128 },
 };
 
-/** Schemas of members of responses that repeat what a request has, where that is no object. */
-export const REPEATED: Readonly<Record<string, Schema>> = {
-  "Response.tools": { type: "array", items: { type: "object" } },
-  "Response.tool_choice": { type: ["string", "object", "null"] },
-};
+/** Any object. Without `additionalProperties`, generators such as `openapi-typescript` take it for an empty one. */
+const ANY_OBJECT: Schema = { type: "object", additionalProperties: true };
+
+/** Schemas of members that hold JSON text in the proto files: in requests an object, in responses also null. */
+export const INLINE = {
+  request: ANY_OBJECT,
+  response: { ...ANY_OBJECT, type: ["object", "null"] },
+  /** Those that differ. */
+  others: {
+    "AnswerBlock.input": ANY_OBJECT,
+    "StreamGenerateResponseToolCall.arguments": ANY_OBJECT,
+    "Response.tools": { type: "array", items: ANY_OBJECT },
+    "Response.tool_choice": { ...ANY_OBJECT, type: ["string", "object", "null"] },
+  } as Readonly<Record<string, Schema>>,
+} as const;
 
 /**
  * Members that can be left out: of responses, lists, which cannot be `optional` in the proto files, and nullable ones;

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
 import { memberName, words } from "../../src/contract/json-names.ts";
-import { BOUNDS, OPTIONAL, REPEATED } from "./bounds.ts";
+import { BOUNDS, INLINE, OPTIONAL } from "./bounds.ts";
 
 /** A JSON Schema (2020-12), or any other object of the document. */
 export type Schema = { [keyword: string]: unknown };
@@ -119,7 +119,7 @@ export function createSchemas(
     if (inner) return message(inner);
     if (enumeration) return enumSchema(enumeration, field.parent);
     if (rule(field).inline)
-      return REPEATED[fullName(field)] ?? { type: isRequest(field.parent) ? "object" : ["object", "null"] };
+      return INLINE.others[fullName(field)] ?? (isRequest(field.parent) ? INLINE.request : INLINE.response);
     switch (scalar) {
       case ScalarType.STRING:
         return { type: "string" };

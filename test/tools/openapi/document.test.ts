@@ -10,7 +10,7 @@ import { setLimits } from "../../helpers/limits.ts";
 import { readEvents, type TestService } from "../../helpers/service.ts";
 
 interface Schema {
-  type?: string;
+  type?: string | string[];
   properties?: Record<string, Schema>;
   items?: Schema & { $ref?: string };
   $ref?: string;
@@ -74,6 +74,26 @@ test("words may be added to responses, and not to requests", () => {
   const custom = "ChatCustomFormatType ResponseCustomFormatType";
   const closed = `${chat} ${messages} ${given} ${others} ${custom}`.split(" ").toSorted();
   assert.deepEqual(listsOfWords(requests), { closed, open: [] });
+});
+
+test("an object of any members says so, because generators take it for an empty one otherwise", () => {
+  const { ToolCall, Tool, ResponseFormat, GenerateResponse, StreamGenerateResponseToolCall } = schemas;
+  assert.deepEqual(
+    [
+      ToolCall?.properties?.arguments,
+      Tool?.properties?.parameters,
+      ResponseFormat?.properties?.schema,
+      GenerateResponse?.properties?.structured,
+      StreamGenerateResponseToolCall?.properties?.arguments,
+    ].map((schema) => [schema?.type, schema?.additionalProperties]),
+    [
+      ["object", true],
+      ["object", true],
+      ["object", true],
+      [["object", "null"], true],
+      ["object", true],
+    ],
+  );
 });
 
 test("an item of the Responses API can leave its type out", () => {
