@@ -7,6 +7,7 @@ import {
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../contract/failure.ts";
 import { checkSchema } from "../engine/structured/check-schema.ts";
+import { describeFormats } from "../engine/structured/describe-formats.ts";
 import { simplifySchema } from "../engine/structured/simplify-schema.ts";
 import { notice } from "./notices.ts";
 
@@ -36,13 +37,14 @@ export function readForeignFormat(format: ForeignFormat): { fields: Fields; noti
   const strict = format.strict || !schema.startsWith("{");
   const purpose = description === "" ? "" : `Purpose of the answer's format: ${description}`;
   try {
-    const simplified = schema === "" ? "" : simplifySchema(schema, path);
+    const described = schema === "" ? { schema, paths: [] } : describeFormats(schema, path);
+    const simplified = schema === "" ? "" : simplifySchema(described.schema, path);
     // A strict one is checked with the other fields of the request.
     if (!strict) checkSchema(simplified, { path, nullableObjects: true });
     const value = { case: "jsonSchema" as const, value: { schema: simplified } };
     return {
       fields: { responseFormat: create(ResponseFormatSchema, { format: value }), system: purpose },
-      notices: [],
+      notices: formatNotices(described.paths),
     };
   } catch (error) {
     if (strict || !(error instanceof Failure)) throw error;
@@ -53,4 +55,13 @@ export function readForeignFormat(format: ForeignFormat): { fields: Fields; noti
       notices: [notice("schema_not_checked", message, error.field)],
     };
   }
+}
+
+/** The notice about the formats of a schema, which all clients write for dates and addresses. */
+function formatNotices(paths: readonly string[]): Notice[] {
+  const [first, ...others] = paths;
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : ` and of ${others.length} more`;
+  const message = `The model sees the format of ${first}${more}. The answer is not checked against it.`;
+  return [notice("format_not_checked", message, first)];
 }

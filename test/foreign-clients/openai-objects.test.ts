@@ -8,14 +8,18 @@ import { z } from "zod";
 import { test } from "../helpers/fixtures.ts";
 import type { TestService } from "../helpers/service.ts";
 
-const Line = z.object({ name: z.string(), count: z.number().int(), note: z.string().nullable() });
-/** With the keywords that zod writes for usual models: anyOf, enum, arrays of objects, descriptions. */
+const Line = z.object({ name: z.string(), count: z.number().int(), page: z.url().nullable() });
+/** With the keywords that zod writes for usual models: anyOf, enum, format, arrays of objects, descriptions. */
 const Order = z.object({
   lines: z.array(Line).describe("What is ordered"),
   kind: z.enum(["new", "repeat"]),
   contact: z.union([z.object({ mail: z.string() }), z.null()]),
 });
-const VALUE = { lines: [{ name: "bolt", count: 12, note: null }], kind: "new", contact: { mail: "a@example.org" } };
+const VALUE = {
+  lines: [{ name: "bolt", count: 12, page: "https://example.org/bolt" }],
+  kind: "new",
+  contact: { mail: "a@example.org" },
+};
 const MODEL = "gpt-5.1";
 const PROMPT = "Twelve bolts.";
 

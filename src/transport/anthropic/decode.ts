@@ -63,10 +63,11 @@ function requestOf(body: CreateMessageRequest) {
     throw invalid("output_format", "output_format and output_config.format mean the same. Send only one of them.");
   const format = outputFormat ?? outputConfig?.format;
   const formatName = outputFormat ? "output_format" : "output_config.format";
+  const answer = format && readFormat(format, `${formatName}.schema`);
   const { messages, attachments, system, names } = readConversation(body);
   const toolNames: [field: string, member: string][] = [];
   const last = messages.at(-1);
-  const notices = noEffect(body);
+  const notices = [...noEffect(body), ...(answer?.notices ?? [])];
   const user = userOf(body.metadata?.userId ?? "", notices);
   if (maxTokens !== undefined && maxTokens > MAX_OUTPUT_TOKENS) {
     const message = `The answer may have ${MAX_OUTPUT_TOKENS} tokens at most, not max_tokens.`;
@@ -85,7 +86,7 @@ function requestOf(body: CreateMessageRequest) {
       : {}),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxTokens === undefined ? {} : { maxTokens: Math.min(maxTokens, MAX_OUTPUT_TOKENS) }),
-    ...(format ? fieldsOf(format, `${formatName}.schema`) : {}),
+    ...answer?.fields,
   });
   const terms: MessageTerms = {
     isStream: stream,
@@ -105,8 +106,8 @@ function requestOf(body: CreateMessageRequest) {
 }
 
 /** @param path of the schema */
-function fieldsOf({ format }: OutputFormat, path: string) {
-  return readForeignFormat({ schema: format.value?.schema ?? "", description: "", strict: true, path }).fields;
+function readFormat({ format }: OutputFormat, path: string) {
+  return readForeignFormat({ schema: format.value?.schema ?? "", description: "", strict: true, path });
 }
 
 /** Notices about the members that change nothing here. */

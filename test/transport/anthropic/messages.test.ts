@@ -237,6 +237,7 @@ describe("an answer in one piece", () => {
         kind: { anyOf: [{ enum: ["new", "old"] }, { type: "null" }] },
         item: { $ref: "#/$defs/Item" },
         other: { anyOf: [{ $ref: "#/$defs/Item" }, { type: "null" }] },
+        id: { type: "string", format: "uuid" },
       },
       required: ["kind", "item", "other"],
       additionalProperties: false,
@@ -245,7 +246,13 @@ describe("an answer in one piece", () => {
     const valid = '{"kind":null,"item":{"name":"bolt"},"other":null}';
     for (const body of [{ output_config: { format } }, { output_format: format }]) {
       vendor.reply({ text: valid });
-      assert.equal((await ask(service, body)).json.content?.[0]?.text, valid);
+      const { json } = await ask(service, body);
+      assert.equal(json.content?.[0]?.text, valid);
+      const [name] = Object.entries(body).map(([one]) => (one === "output_format" ? one : "output_config.format"));
+      assert.deepEqual(
+        json.notices.map(({ code, field }) => [code, field]),
+        [["format_not_checked", `${name}.schema.properties.id`]],
+      );
     }
     vendor.always({ text: '{"kind":"used","item":{"name":"bolt"},"other":null}' });
     assert.equal((await ask(service, { output_config: { format } })).status, 502);

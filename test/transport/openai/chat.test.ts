@@ -21,7 +21,7 @@ interface Completion {
   model: string;
   choices: { message: { role: string; content: string }; finish_reason: string }[];
   usage: Record<string, unknown>;
-  notices: { code: string }[];
+  notices: { code: string; field?: string }[];
   error?: { message: string; type: string; param: string | null; code: string };
 }
 
@@ -152,6 +152,28 @@ describe("an answer in one piece", () => {
     const { content } = await ask(service, { response_format: { type: "json_schema", json_schema: strict } });
     assert.equal(content, '{"a":"b","10":1.0}');
     assert.match(vendor.calls[0]?.body ?? "", /A shopping list/);
+  });
+
+  test("follows a schema with formats, which the model sees and a notice names", async ({ service, vendor }) => {
+    const day = { type: "string", format: "date", description: "When it is due." };
+    // As Pydantic writes a member that may be left out.
+    const site = { anyOf: [{ type: "string", format: "uri" }, { type: "null" }] };
+    const schema = { type: "object", properties: { day, site }, required: ["day", "site"] };
+    for (const strict of [true, false]) {
+      vendor.reset();
+      vendor.always({ text: '{"day":"2026-01-31","site":null}' });
+      const response_format = { type: "json_schema", json_schema: { name: "answer", schema, strict } };
+      const { json, content } = await ask(service, { response_format });
+      assert.equal(content, '{"day":"2026-01-31","site":null}', JSON.stringify(json));
+      assert.deepEqual(
+        json.notices.map(({ code, field }) => [code, field]),
+        [["format_not_checked", "response_format.json_schema.schema.properties.day"]],
+      );
+      assert.match(vendor.calls[0]?.body ?? "", /When it is due\.\\+nFormat: date\./);
+      assert.match(vendor.calls[0]?.body ?? "", /Format: uri\./);
+      vendor.always({ text: '{"day":5,"site":null}' });
+      assert.equal((await ask(service, { response_format })).status, 502);
+    }
   });
 
   test("is JSON in the form of any schema, where strict is left out", async ({ service, vendor }) => {
