@@ -98,14 +98,20 @@ export async function failureOf(response: Response): Promise<ChorusError> {
   const text = await response.text();
   const failure = bodyFailure(text, response.status);
   if (failure) return failure;
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return new ChorusError({
     code: "unexpected_response",
     message: `HTTP status ${response.status} without an error body. Check that baseUrl is the address of the service.`,
     status: response.status,
     requestId: response.headers.get("x-request-id") ?? undefined,
-    retryAfterMs: Number.isFinite(seconds) ? seconds * 1_000 : undefined,
+    retryAfterMs: retryAfterOf(response.headers),
   });
+}
+
+/** The wait that a gateway states: in seconds, or as a date (RFC 9110, section 10.2.3). */
+function retryAfterOf(headers: Headers): number | undefined {
+  const value = headers.get("retry-after") ?? "";
+  const ms = value === "" || Number.isNaN(Number(value)) ? Date.parse(value) - Date.now() : Number(value) * 1_000;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
 /** Parses the body of a failure; returns undefined for any other body. */

@@ -93,6 +93,19 @@ test("does not retry after a long wait", async () => {
   assert.equal(calls.length, 1);
 });
 
+test("waits until the date that a gateway states", async () => {
+  // Dates have whole seconds.
+  const until = new Date((Math.floor(Date.now() / 1_000) + 2) * 1_000);
+  const busy = new Response("Busy", { status: 503, headers: { "Retry-After": until.toUTCString() } });
+  const { chorus, calls } = scripted([busy, Response.json({ answer: "Yes." })]);
+  await chorus.generate({ prompt: "?" });
+  // A timer may fire slightly early.
+  assert.ok(calls.length === 2 && Date.now() >= until.getTime() - 5);
+  const tomorrow = new Date(Date.now() + 86_400_000).toUTCString();
+  const { chorus: other } = scripted([new Response("Busy", { status: 503, headers: { "Retry-After": tomorrow } })]);
+  await assert.rejects(other.generate({ prompt: "?" }), ({ retryAfterMs }: ChorusError) => Number(retryAfterMs) > 8e7);
+});
+
 test("throws the last failure when the retries are used up", async () => {
   const lost = new TypeError("fetch failed");
   const { chorus, calls } = scripted([lost, lost], { retries: 1 });
