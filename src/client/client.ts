@@ -168,7 +168,7 @@ async function sendForJson<T>(settings: Settings, request: HttpRequest, signal: 
     const idle = idleTimeout(signal, settings.timeoutMs);
     try {
       const response = await send(settings, request, idle.signal);
-      return parse<T>(await response.text(), response.status);
+      return parse<T>(await response.text(), response);
     } catch (cause) {
       const error = errorOf(cause, idle.signal);
       const mayRetry = attempt < settings.retries && isRetryable(error);
@@ -179,10 +179,12 @@ async function sendForJson<T>(settings: Settings, request: HttpRequest, signal: 
   }
 }
 
-function parse<T>(text: string, status: number): T {
+/** @throws SyntaxError for JSON that was cut on its way, by a proxy that does not pass its length on; ChorusError */
+function parse<T>(text: string, { headers, status }: Response): T {
   try {
     return JSON.parse(text);
   } catch (cause) {
+    if (headers.get("content-type")?.startsWith("application/json")) throw cause;
     throw unexpected("The response is not valid JSON.", status, cause);
   }
 }

@@ -106,6 +106,15 @@ test("waits until the date that a gateway states", async () => {
   await assert.rejects(other.generate({ prompt: "?" }), ({ retryAfterMs }: ChorusError) => Number(retryAfterMs) > 8e7);
 });
 
+test("fetches an answer again that was cut on its way without an error", async () => {
+  const cut = () => new Response('{"answer":"Ye', { headers: { "Content-Type": "application/json; charset=utf-8" } });
+  const { chorus, calls } = scripted([cut(), Response.json({ answer: "Yes." })]);
+  assert.equal((await chorus.generate({ prompt: "?" })).answer, "Yes.");
+  assert.equal(new Set(calls.map(({ headers }) => headers.get("idempotency-key"))).size, 1);
+  const { chorus: other } = scripted([cut()], { retries: 0 });
+  await assert.rejects(other.quotas(), { code: "connection_failed" });
+});
+
 test("throws the last failure when the retries are used up", async () => {
   const lost = new TypeError("fetch failed");
   const { chorus, calls } = scripted([lost, lost], { retries: 1 });
