@@ -8,15 +8,15 @@ import { z } from "zod";
 import { test } from "../helpers/fixtures.ts";
 import type { TestService } from "../helpers/service.ts";
 
-const Line = z.object({ name: z.string(), count: z.number().int(), page: z.url().nullable() });
-/** With the keywords that zod writes for usual models: anyOf, enum, format, arrays of objects, descriptions. */
+const Line = z.object({ name: z.string(), count: z.number().int(), due: z.iso.date().nullable() });
+/** With the keywords that zod writes for usual models: anyOf, enum, format, pattern, arrays of objects, descriptions. */
 const Order = z.object({
   lines: z.array(Line).describe("What is ordered"),
   kind: z.enum(["new", "repeat"]),
-  contact: z.union([z.object({ mail: z.string() }), z.null()]),
+  contact: z.union([z.object({ mail: z.email() }), z.null()]),
 });
 const VALUE = {
-  lines: [{ name: "bolt", count: 12, page: "https://example.org/bolt" }],
+  lines: [{ name: "bolt", count: 12, due: "2026-03-14" }],
   kind: "new",
   contact: { mail: "a@example.org" },
 };

@@ -3,6 +3,7 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { ANNOTATIONS } from "./merge-schemas.ts";
 import { memberStep, quoted } from "./path.ts";
+import { expressionOf } from "./pattern.ts";
 import { typesOfValue } from "./value-types.ts";
 
 /** Size limit of a schema as compact JSON, in UTF-8 bytes. */
@@ -34,9 +35,11 @@ export interface SchemaRules {
    * excludes them from lists.
    */
   readonly nullableObjects: boolean;
+  /** Whether `pattern` may be used, which zod writes for dates and addresses. The specification excludes it. */
+  readonly patterns: boolean;
 }
 
-const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObjects: false };
+const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObjects: false, patterns: false };
 
 /**
  * Accepts exactly the keywords of the specification's "Response schema", and rejects the first violation in the order
@@ -84,7 +87,7 @@ function checkNode({ node, path, level, rules }: Omit<Place, "types">): void {
     refuse(path, 'A schema must be an object that declares its "type", such as {"type":"string"}.');
   // Checked before the type, because a node with an unsupported "$ref" or "anyOf" often has no type.
   for (const [keyword] of node.members) {
-    if (!KEYWORDS.has(keyword)) {
+    if (!KEYWORDS.has(keyword) || (keyword === "pattern" && !rules.patterns)) {
       refuse(
         path,
         `The keyword ${quoted(keyword)} is not supported. Leave it out, or say in "description" what is wanted.`,
@@ -114,6 +117,7 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["const", checkConst],
   ["minLength", forTypes(["string"], checkLength)],
   ["maxLength", forTypes(["string"], checkLength)],
+  ["pattern", forTypes(["string"], checkPattern)],
   ["minimum", forTypes(["number", "integer"], checkBound)],
   ["maximum", forTypes(["number", "integer"], checkBound)],
   ["minItems", forTypes(["array"], checkLength)],
@@ -182,6 +186,12 @@ function checkConst(value: JsonNode, keyword: string, { path, types }: Place): v
 function checkLength(value: JsonNode, keyword: string, { path }: Place): void {
   const number = decimalOf(value);
   if (!number || number.negative || !isIntegral(number)) refuse(path, `"${keyword}" must be an integer of at least 0.`);
+}
+
+function checkPattern(value: JsonNode, keyword: string, { path }: Place): void {
+  const pattern = literal(value);
+  if (typeof pattern !== "string" || !expressionOf(pattern))
+    refuse(path, `"${keyword}" must be a regular expression that JavaScript can read.`);
 }
 
 function checkBound(value: JsonNode, keyword: string, { path }: Place): void {

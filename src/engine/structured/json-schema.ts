@@ -3,6 +3,7 @@ import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import { type Keyword, NoSchema, type SchemaReader } from "./keyword.ts";
 import { nodeAt } from "./path.ts";
+import { expressionOf } from "./pattern.ts";
 import type { Rule } from "./rules.ts";
 
 /** A schema that values can be checked against. */
@@ -101,19 +102,8 @@ class Reader implements SchemaReader {
   pattern(text: string): RegExp {
     this.hasPatterns = true;
     const pattern = this.#patterns.get(text) ?? expressionOf(text);
+    if (!pattern) throw new NoSchema();
     this.#patterns.set(text, pattern);
     return pattern;
   }
-}
-
-/** Without the flag `u`, more escapes are possible. Many authors write them, as in `\d\-\d`. @throws NoSchema */
-function expressionOf(pattern: string): RegExp {
-  for (const flags of ["u", ""]) {
-    try {
-      return new RegExp(pattern, flags);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-    }
-  }
-  throw new NoSchema();
 }

@@ -1,12 +1,12 @@
-import { createContext, Script } from "node:vm";
 import { Failure } from "../../contract/failure.ts";
 import { parseJson } from "../../contract/json.ts";
 import { TextCache } from "../../contract/text-cache.ts";
+import { type LooseEffort, within } from "./bounded.ts";
 import { checkSchema } from "./check-schema.ts";
 import { prepareSchema, type Schema } from "./json-schema.ts";
 import { NoSchema } from "./keyword.ts";
 import { quoted } from "./path.ts";
-import { Check, type Effort, Exhausted } from "./rules.ts";
+import { Check, Exhausted } from "./rules.ts";
 import { simplifySchema } from "./simplify-schema.ts";
 import { type Validator, type Validators, validated } from "./validate.ts";
 
@@ -26,17 +26,6 @@ export interface LooseSchema {
 
 /** @param effort the work that may be left; an answer that would take more is not valid */
 type LooseValidator = (answer: string, effort: LooseEffort) => ReturnType<Validator>;
-
-/** The work that the checks of one answer may take together: about 20 ms. */
-export class LooseEffort implements Effort {
-  steps = 100_000;
-  /** Time for schemas with regular expressions. */
-  milliseconds = 20;
-
-  get isSpent(): boolean {
-    return this.steps < 0 || this.milliseconds <= 0;
-  }
-}
 
 /** Longest schema that is prepared, in UTF-16 units. */
 const MAX_LENGTH = 32_768;
@@ -107,31 +96,4 @@ function validatorOf({ rule, hasPatterns }: Schema): LooseValidator {
         return ["The arguments could not be checked in time."];
       }
     });
-}
-
-const scope = createContext({ run: () => {} });
-const script = new Script("run()");
-
-/** Most tries of a function in `within`. */
-const TRIES = 3;
-
-/**
- * Runs a function, and ends it when the time of the effort is up: a pattern of a caller's schema can take forever. The
- * time passes on the clock, so the function runs again if other programs had the processor for most of it.
- * @throws Exhausted
- */
-function within<T>(effort: LooseEffort, run: () => T): T {
-  scope.run = run;
-  for (let tries = 1; ; tries++) {
-    if (effort.milliseconds < 1) throw new Exhausted();
-    const before = process.threadCpuUsage();
-    try {
-      return script.runInContext(scope, { timeout: Math.floor(effort.milliseconds) });
-    } catch (error) {
-      if (error instanceof Exhausted || tries === TRIES) throw new Exhausted();
-    } finally {
-      const { user, system } = process.threadCpuUsage(before);
-      effort.milliseconds -= (user + system) / 1_000;
-    }
-  }
 }

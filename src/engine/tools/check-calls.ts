@@ -1,5 +1,6 @@
 import type { Tools, WrittenCall } from "../../models/port/model.ts";
-import { LooseEffort, looseValidator } from "../structured/loose-schema.ts";
+import { LooseEffort } from "../structured/bounded.ts";
+import { looseValidator } from "../structured/loose-schema.ts";
 import { quoted } from "../structured/path.ts";
 import { repairArguments } from "../structured/repair.ts";
 import type { Validators } from "../structured/validate.ts";

@@ -3,8 +3,9 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { parseJson } from "../../../src/contract/json.ts";
+import { LooseEffort } from "../../../src/engine/structured/bounded.ts";
 import { prepareSchema } from "../../../src/engine/structured/json-schema.ts";
-import { LooseEffort, looseSchema } from "../../../src/engine/structured/loose-schema.ts";
+import { looseSchema } from "../../../src/engine/structured/loose-schema.ts";
 import { Check } from "../../../src/engine/structured/rules.ts";
 
 type Node = Record<string, unknown> | boolean;

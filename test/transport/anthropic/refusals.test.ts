@@ -103,7 +103,7 @@ describe("a member", () => {
       [{ output_config: { format: { type: "grammar" } } }, "output_config.format.type"],
       [schema({}), "output_config.format.schema"],
       [
-        schema({ schema: { type: "object", properties: { a: { type: "string", pattern: "a" } } } }),
+        schema({ schema: { type: "object", properties: { a: { type: "string", contentEncoding: "base64" } } } }),
         "output_config.format.schema.properties.a",
       ],
       [

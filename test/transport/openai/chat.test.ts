@@ -176,6 +176,20 @@ describe("an answer in one piece", () => {
     }
   });
 
+  test("follows the patterns of a schema, and gives up those that take too long", async ({ service, vendor }) => {
+    const formatOf = (pattern: string) => {
+      const schema = { type: "object", properties: { a: { type: "string", pattern } }, required: ["a"] };
+      return { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict: true } } };
+    };
+    vendor.always({ text: '{"a":"2026-01-31"}' });
+    assert.equal((await ask(service, formatOf("^\\d{4}-\\d\\d-\\d\\d$"))).content, '{"a":"2026-01-31"}');
+    assert.equal((await ask(service, formatOf("^\\d{2}$"))).status, 502);
+    vendor.always({ text: `{"a":"${"a".repeat(60)}!"}` });
+    assert.equal((await ask(service, formatOf("^(a+)+$"))).status, 502);
+    const { status, json } = await ask(service, formatOf("("));
+    assert.deepEqual([status, json.error?.param], [400, "response_format.json_schema.schema.properties.a"]);
+  });
+
   test("is JSON in the form of any schema, where strict is left out", async ({ service, vendor }) => {
     vendor.always({ text: '{"on":"2026-01-31","next":null}' });
     const schema = { type: "object", properties: { on: { type: "string", format: "date" }, next: { $ref: "#" } } };

@@ -280,7 +280,7 @@ describe("a response", () => {
       const events = await stream(service, { input, text });
       assert.equal(events.find(({ type }) => type === "response.output_text.delta")?.delta, '{"city":null}');
     }
-    const open = { type: "object", properties: { on: { type: "string", pattern: "^2026" } } };
+    const open = { type: "object", properties: { on: { type: "string", contentEncoding: "base64" } } };
     const strict = await ask(service, { input: "Hello", text: { format: { ...text.format, schema: open } } });
     assert.deepEqual([strict.status, strict.json.error.param], [400, "text.format.schema.properties.on"]);
     for (const isStrict of [false, null, undefined]) {
