@@ -40,7 +40,7 @@ export function readForeignFormat(format: ForeignFormat): { fields: Fields; noti
     const described = schema === "" ? { schema, paths: [] } : describeFormats(schema, path);
     const simplified = schema === "" ? "" : simplifySchema(described.schema, path);
     // A strict one is checked with the other fields of the request.
-    if (!strict) checkSchema(simplified, { path, nullableObjects: true, patterns: true });
+    if (!strict) checkSchema(simplified, { path, nullableObjects: true, moreKeywords: true });
     const value = { case: "jsonSchema" as const, value: { schema: simplified } };
     return {
       fields: { responseFormat: create(ResponseFormatSchema, { format: value }), system: purpose },

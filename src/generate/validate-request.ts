@@ -68,7 +68,7 @@ export interface CheckedRequest extends Required<Pick<Question, Asked>> {
   tags: Tags;
 }
 
-const FOREIGN_SCHEMA: SchemaRules = { path: "response_format.schema", nullableObjects: true, patterns: true };
+const FOREIGN_SCHEMA: SchemaRules = { path: "response_format.schema", nullableObjects: true, moreKeywords: true };
 
 /**
  * Validates a request in the order of the contract: its fields, their combination, then the JSON Schema.

@@ -8,8 +8,8 @@ import { z } from "zod";
 import { test } from "../helpers/fixtures.ts";
 import type { TestService } from "../helpers/service.ts";
 
-const Line = z.object({ name: z.string(), count: z.number().int(), due: z.iso.date().nullable() });
-/** With the keywords that zod writes for usual models: anyOf, enum, format, pattern, arrays of objects, descriptions. */
+const Line = z.object({ name: z.string(), count: z.number().int().positive(), due: z.iso.date().nullable() });
+/** With the keywords that zod writes for usual models: anyOf, enum, format, pattern, bounds, lists, descriptions. */
 const Order = z.object({
   lines: z.array(Line).describe("What is ordered"),
   kind: z.enum(["new", "repeat"]),

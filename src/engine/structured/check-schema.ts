@@ -35,11 +35,11 @@ export interface SchemaRules {
    * excludes them from lists.
    */
   readonly nullableObjects: boolean;
-  /** Whether `pattern` may be used, which zod writes for dates and addresses. The specification excludes it. */
-  readonly patterns: boolean;
+  /** Whether the keywords of `MORE` may be used, which Pydantic and zod write. The specification excludes them. */
+  readonly moreKeywords: boolean;
 }
 
-const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObjects: false, patterns: false };
+const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObjects: false, moreKeywords: false };
 
 /**
  * Accepts exactly the keywords of the specification's "Response schema", and rejects the first violation in the order
@@ -87,7 +87,7 @@ function checkNode({ node, path, level, rules }: Omit<Place, "types">): void {
     refuse(path, 'A schema must be an object that declares its "type", such as {"type":"string"}.');
   // Checked before the type, because a node with an unsupported "$ref" or "anyOf" often has no type.
   for (const [keyword] of node.members) {
-    if (!KEYWORDS.has(keyword) || (keyword === "pattern" && !rules.patterns)) {
+    if (!KEYWORDS.has(keyword) || (MORE.has(keyword) && !rules.moreKeywords)) {
       refuse(
         path,
         `The keyword ${quoted(keyword)} is not supported. Leave it out, or say in "description" what is wanted.`,
@@ -117,14 +117,19 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["const", checkConst],
   ["minLength", forTypes(["string"], checkLength)],
   ["maxLength", forTypes(["string"], checkLength)],
-  ["pattern", forTypes(["string"], checkPattern)],
   ["minimum", forTypes(["number", "integer"], checkBound)],
   ["maximum", forTypes(["number", "integer"], checkBound)],
   ["minItems", forTypes(["array"], checkLength)],
   ["maxItems", forTypes(["array"], checkLength)],
   ...Array.from(ANNOTATIONS, (keyword): [string, Check] => [keyword, annotation]),
   ["$schema", checkDialect],
+  ["pattern", forTypes(["string"], checkPattern)],
+  ["exclusiveMinimum", forTypes(["number", "integer"], checkBound)],
+  ["exclusiveMaximum", forTypes(["number", "integer"], checkBound)],
 ]);
+
+/** Keywords beyond the specification's table. */
+const MORE: ReadonlySet<string> = new Set(["pattern", "exclusiveMinimum", "exclusiveMaximum"]);
 
 function readTypes(node: JsonNode, path: string, { nullableObjects }: SchemaRules): string[] {
   const type = member(node, "type");

@@ -8,7 +8,7 @@ import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
 import { simplifySchema } from "../../../src/engine/structured/simplify-schema.ts";
 import { createValidators } from "../../../src/engine/structured/validate.ts";
 
-const RULES = { path: "response_format.schema", nullableObjects: true, patterns: false };
+const RULES = { path: "response_format.schema", nullableObjects: true, moreKeywords: false };
 
 function simplify(schema: unknown): Record<string, unknown> {
   return JSON.parse(simplifySchema(JSON.stringify(schema), RULES.path));

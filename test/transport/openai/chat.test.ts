@@ -190,6 +190,21 @@ describe("an answer in one piece", () => {
     assert.deepEqual([status, json.error?.param], [400, "response_format.json_schema.schema.properties.a"]);
   });
 
+  test("follows exclusive bounds, as Pydantic writes gt and lt", async ({ service, vendor }) => {
+    const a = { anyOf: [{ type: "number", exclusiveMinimum: 0, exclusiveMaximum: 10 }, { type: "null" }] };
+    const schema = { type: "object", properties: { a }, required: ["a"] };
+    const body = { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict: true } } };
+    for (const [value, status] of [
+      ["0.001", 200],
+      ["null", 200],
+      ["0", 502],
+      ["10", 502],
+    ] as const) {
+      vendor.always({ text: `{"a":${value}}` });
+      assert.equal((await ask(service, body)).status, status, value);
+    }
+  });
+
   test("is JSON in the form of any schema, where strict is left out", async ({ service, vendor }) => {
     vendor.always({ text: '{"on":"2026-01-31","next":null}' });
     const schema = { type: "object", properties: { on: { type: "string", format: "date" }, next: { $ref: "#" } } };
