@@ -15,8 +15,7 @@ export interface Learned {
   maxTokens: number;
   /** Whether the model thinks before it answers. */
   thinks: boolean;
-  /** Whether its thinking is in the text, without the first mark. Absent: that is not looked for. */
-  unopened?: Unopened;
+  unopened: Unopened;
 }
 
 /** The options of one call. They start as learned, and change with each refusal. */

@@ -14,6 +14,7 @@ import { google } from "./wire/google.ts";
 import { openai } from "./wire/openai.ts";
 import { responses } from "./wire/responses.ts";
 import { SseParser } from "./wire/sse.ts";
+import type { Unopened } from "./wire/think.ts";
 import { Collector, type Option, SCHEMA_FORMS, type WireFormat } from "./wire/wire.ts";
 import { takesCalls, wireCall } from "./wire-call.ts";
 
@@ -61,9 +62,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
     valueForms: new Map(),
     maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
     thinks: false,
-    // The first answer of a model that thinks shows where it writes its thinking. Nothing is learned of another model:
-    // a caller who has it write the mark would delay the streams of others.
-    ...(entry.vendor === "openai-compatible" ? { unopened: entry.thinks ? "perhaps" : "unknown" } : {}),
+    unopened: entry.vendor === "openai-compatible" && entry.thinks ? "perhaps" : "no",
   };
 
   /** Sends a call until the model takes its options. @throws ModelError */
@@ -118,6 +117,7 @@ class VendorStream implements Pieces {
   readonly #model: string;
   readonly #format: WireFormat;
   readonly #learned: Learned;
+  readonly #unopened: Unopened;
   /** Whether the call was sent with room to think. */
   #hasRoom: boolean;
   #response: HttpResponse | undefined;
@@ -137,7 +137,9 @@ class VendorStream implements Pieces {
     this.#format = format;
     this.#learned = learned;
     this.#hasRoom = learned.thinks;
-    this.#into = new Collector(takesCalls(call), learned.unopened);
+    // A call without reasoning has no thinking, nor has JSON that the server enforces.
+    this.#unopened = call.reasoning === "none" || call.format ? "no" : learned.unopened;
+    this.#into = new Collector(takesCalls(call), this.#unopened);
   }
 
   [Symbol.asyncIterator](): this {
@@ -173,7 +175,6 @@ class VendorStream implements Pieces {
       }
       const whole = this.#wholeBody(body);
       this.#format.readWhole(whole instanceof Promise ? await whole : whole, this.#into);
-      if (this.#learned.unopened !== undefined) this.#into.dropUnopened();
       return { done: false, value: this.#piece() };
     } catch (error) {
       return this.#fail(error);
@@ -232,12 +233,12 @@ class VendorStream implements Pieces {
   #end(): NextPiece {
     this.#response?.finish();
     const { reason, usage, thinks, version, calls } = this.#into;
-    this.#learnMarks();
     if (calls.length > 0 && !this.#areCallsSent) {
       this.#areCallsSent = true;
       this.#call = undefined;
       return { done: false, value: { type: "calls", calls } };
     }
+    this.#learnMarks();
     // Tokens without text are thinking, also where the vendor does not report it.
     const isStarved = this.#call !== undefined && reason === "length";
     if (thinks || isStarved) this.#learned.thinks = true;
@@ -246,7 +247,7 @@ class VendorStream implements Pieces {
       this.#hasRoom = true;
       this.#response = undefined;
       this.#isStream = false;
-      this.#into = new Collector(this.#into.takesCalls, this.#learned.unopened);
+      this.#into = new Collector(this.#into.takesCalls, this.#unopened);
       this.#events = undefined;
       return { done: false, value: usage ? { type: "progress", usage } : PROGRESS };
     }
@@ -255,12 +256,16 @@ class VendorStream implements Pieces {
     return { done: false, value: { type: "end", reason, usage, model: this.#model, ...named } };
   }
 
-  /** A whole text without the second mark has no thinking, or the server has sent it apart. */
+  /**
+   * Each whole answer of a model that leaves out the first mark has the second one, so an answer without it shows that
+   * this is none.
+   */
   #learnMarks(): void {
-    const { isUnopened, reason } = this.#into;
+    const { isUnopened, reason, calls } = this.#into;
     const learned = this.#learned;
-    const { unopened = "unknown" } = learned;
-    if (unopened !== "unknown" && (isUnopened || reason === "stop")) learned.unopened = isUnopened ? "yes" : "no";
+    if (this.#unopened === "no" || learned.unopened === "no") return;
+    if (isUnopened) learned.unopened = "yes";
+    else if (calls.length === 0 && (reason === "stop" || reason === "unknown")) learned.unopened = "no";
   }
 
   #readEvent(data: string): void {

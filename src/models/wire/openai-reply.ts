@@ -55,10 +55,11 @@ export function readError(body: string): WireError {
 
 /** Reads `message` of a whole completion or `delta` of a stream. Audio and unknown members are not text. */
 function readMessage(message: JsonObject, into: Collector): void {
+  // Before the text, which has no thinking then.
+  if (message.reasoning_content || message.reasoning || list(message.reasoning_details).length > 0) into.thinks = true;
   if (typeof message.content === "string") into.write(message.content);
   // Mistral sends parts. Parts with thoughts are not text.
   else for (const part of list(message.content)) readPart(object(part), into);
-  if (message.reasoning_content || message.reasoning || list(message.reasoning_details).length > 0) into.thinks = true;
   if (typeof message.refusal === "string" && message.refusal !== "") into.refuse();
   if (into.takesCalls) for (const call of list(message.tool_calls)) readCall(object(call), into);
 }

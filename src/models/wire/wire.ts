@@ -1,7 +1,7 @@
 import type { ModelEntry } from "../port/entry.ts";
 import type { EndReason, Prompt, Reasoning, TokenUsage, Tool, Tools, WrittenCall } from "../port/model.ts";
 import { ModelError, type ModelErrorInit, mayPass, unreadable } from "../port/model-error.ts";
-import { afterUnopened, ThinkFilter, type Unopened } from "./think.ts";
+import { ThinkFilter, type Unopened } from "./think.ts";
 
 /** Parts of a call that a model may refuse. The call still works without them. */
 export type Option =
@@ -155,10 +155,6 @@ export class Collector {
   #text = "";
   /** Undefined once the text has begun, because marks of thinking count only before it. */
   #think: ThinkFilter | undefined;
-  /** Whether marks of thinking are looked for in the text: until the first of them. */
-  #seeksMarks: boolean;
-  /** Whether the text that was taken last ends within a line. */
-  #isInLine = false;
   /** Whether the text has thinking whose first mark is missing. */
   isUnopened = false;
   /** Undefined if the vendor has reported nothing. */
@@ -183,10 +179,9 @@ export class Collector {
   #calls: { key: unknown; id: unknown; name: string; arguments: string }[] | undefined;
   #callCharacters = 0;
 
-  constructor(takesCalls = false, unopened: Unopened = "unknown") {
+  constructor(takesCalls = false, unopened: Unopened = "no") {
     this.takesCalls = takesCalls;
     this.#think = new ThinkFilter(unopened);
-    this.#seeksMarks = unopened !== "unknown";
   }
 
   /** The calls so far. */
@@ -232,7 +227,7 @@ export class Collector {
     this.#text += this.#think ? this.#think.push(text) : text;
     if (this.#think?.hasThought) {
       this.thinks = true;
-      this.isUnopened ||= this.#think.isUnopened;
+      this.isUnopened = this.#think.isUnopened;
     }
     if (this.#think?.isOver) this.#think = undefined;
   }
@@ -242,25 +237,7 @@ export class Collector {
     if (this.isWhole) this.#text += this.#think?.end(this.#reason === "length") ?? "";
     const text = this.#text;
     this.#text = "";
-    if (this.#seeksMarks && text !== "") this.#noteMarks(text);
     return text;
-  }
-
-  /** Drops thinking whose first mark is missing from a whole completion. */
-  dropUnopened(): void {
-    const start = afterUnopened(this.#text);
-    if (start === 0) return;
-    this.#text = this.#text.slice(start).trimStart();
-    this.thinks = this.isUnopened = true;
-    this.#seeksMarks = false;
-  }
-
-  #noteMarks(text: string): void {
-    if (text.includes("think>")) {
-      this.isUnopened ||= afterUnopened(this.#isInLine ? `.${text}` : text) > 0;
-      this.#seeksMarks = false;
-    }
-    this.#isInLine = !text.endsWith("\n");
   }
 
   /** Notes a refusal by the model or a filter. */

@@ -328,20 +328,26 @@ test("reads a call whose parts have different identifiers, and calls that have t
   assert.deepEqual(two, [...one, { name: "find", arguments: "{}" }]);
 });
 
-test("drops thinking whose first mark is in the prompt, in streams only of models that think", async () => {
+test("drops thinking whose first mark is in the prompt of a model that thinks", async () => {
   const text = ["Okay, ", "Paris.", "\n", "</think>", "\n\n", "Par", "is."];
-  const answers = async (entry: Partial<ModelEntry>, ...streamed: boolean[]) => {
-    const model = createVendorModel(vendor.entry({ ...COMPATIBLE, ...entry }), http);
+  const answers = async (entry: Partial<ModelEntry>, ...calls: Partial<ModelCall>[]) => {
+    const model = createVendorModel(vendor.entry({ ...COMPATIBLE, thinks: true, ...entry }), http);
     const texts: string[] = [];
-    for (const each of streamed) texts.push((await complete(model, call({ streamed: each }))).text);
+    for (const each of calls) texts.push((await complete(model, call(each))).text);
     return texts;
   };
+  const all = text.join("");
+  const [whole, streamed] = [{ streamed: false }, { streamed: true }];
   vendor.always({ text, betweenMs: 5 });
-  assert.deepEqual(await answers({}, false, true), ["Paris.", text.join("")]);
-  assert.deepEqual(await answers({ thinks: true }, true, false, true), ["Paris.", "Paris.", "Paris."]);
-  assert.deepEqual(await answers({ vendor: "openai" }, false), [text.join("")]);
-  vendor.always({ text: ["The mark ", "</think>", " ends it."], betweenMs: 5 });
-  assert.deepEqual(await answers({}, true, false), ["The mark </think> ends it.", "The mark </think> ends it."]);
+  assert.deepEqual(await answers({}, streamed, whole, streamed), ["Paris.", "Paris.", "Paris."]);
+  assert.deepEqual(await answers({}, { ...streamed, reasoning: "none" }, streamed), [all, "Paris."]);
+  assert.deepEqual(await answers({ thinks: false }, streamed, whole), [all, all]);
+  assert.deepEqual(await answers({ vendor: "openai" }, whole), [all]);
+  vendor.always({ text: ["Paris."] });
+  const model = createVendorModel(vendor.entry({ ...COMPATIBLE, thinks: true }), http);
+  await complete(model, call({ streamed: true }));
+  vendor.always({ text: ["Paris.", "\n</think>", "."] });
+  assert.equal((await complete(model, call({ streamed: true }))).text, "Paris.\n</think>.");
   vendor.always({});
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "vitest";
-import { afterUnopened, ThinkFilter } from "../../../src/models/wire/think.ts";
+import { ThinkFilter } from "../../../src/models/wire/think.ts";
 
 function filtered(...pieces: string[]): string {
   const filter = new ThinkFilter();
@@ -34,38 +34,32 @@ describe("ThinkFilter", () => {
     assert.equal(filtered("\n", "a\n"), "\na\n");
   });
 
-  test("drops thinking without its first mark if the model is known for that", () => {
+  test("drops thinking without its first mark where that may be missing", () => {
     const read = (isCut: boolean, unopened: "perhaps" | "yes", ...pieces: string[]) => {
       const filter = new ThinkFilter(unopened);
       return pieces.map((piece) => filter.push(piece)).join("") + filter.end(isCut);
     };
     for (const unopened of ["perhaps", "yes"] as const) {
       assert.equal(read(false, unopened, "Okay, ", "the user\n</th", "ink>\n\nForty", "-two."), "Forty-two.");
+      assert.equal(read(false, unopened, "a".repeat(99), "\n</think>b"), "b");
       assert.equal(read(false, unopened, "<think>Okay</think>", "yes"), "yes");
       assert.equal(read(false, unopened, "No thinking", " at all."), "No thinking at all.");
+      assert.equal(read(false, unopened, "a".repeat(99), "</think>", "\nb"), `${"a".repeat(99)}</think>\nb`);
       assert.equal(read(true, unopened, "<think>Okay"), "");
     }
     assert.equal(read(true, "yes", "Okay, the"), "");
+    assert.equal(read(true, "perhaps", "Okay, the"), "Okay, the");
     const isUnopened = (text: string) => {
       const filter = new ThinkFilter("yes");
       filter.push(text);
       return filter.isUnopened;
     };
-    assert.deepEqual(["hm</think>a", "<think>hm</think>a", "a"].map(isUnopened), [true, false, false]);
-    assert.equal(read(true, "perhaps", "Okay, the"), "Okay, the");
+    assert.deepEqual(["hm\n</think>a", "<think>hm</think>a", "a"].map(isUnopened), [true, false, false]);
   });
 
-  test("finds the end of thinking without its first mark on a line of its own", () => {
-    for (const [text, rest] of [
-      ["Okay.\n</think>\n\nYes.", "\nYes."],
-      ["</think>\nYes.", "Yes."],
-      ["The mark </think> ends it.", undefined],
-      ["```\n<think>\nhm\n</think>\n```", undefined],
-      ["Yes.", undefined],
-    ] as const) {
-      const start = afterUnopened(text);
-      assert.equal(start === 0 ? undefined : text.slice(start), rest, text);
-    }
+  test("gives back what it held if the server sends thinking apart", () => {
+    const filter = new ThinkFilter("perhaps");
+    assert.deepEqual([filter.push("Par"), filter.trust(), filter.push("is.\n</think>")], ["", "Par", "is.\n</think>"]);
   });
 
   test("says whether the text began with thinking", () => {
