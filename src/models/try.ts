@@ -117,8 +117,9 @@ export class Try implements Pieces {
       return next;
     }
     this.#progress.repeat(piece.usage);
-    // A call with `silenceMs` leaves time for another model, so comments do not prolong it.
-    if (!piece.isIdle || this.#call.silenceMs === undefined) this.#timeout.restart();
+    // A call with `silenceMs` leaves time for another model, which can answer before the first text, so until then
+    // comments do not prolong it.
+    if (!piece.isIdle || this.#call.silenceMs === undefined || this.hasText) this.#timeout.restart();
     return this.#readNext();
   };
 

@@ -272,6 +272,21 @@ test("gives a stream of comments no more than half of the time, but for the last
   assert.equal(textOf(await read([last], true, { endsAt: endsAt() })), "last");
 });
 
+test("waits for a stream of comments after the first text, when no other model can answer", async () => {
+  const pausing = fakeModel(async function* (call): AsyncGenerator<Piece> {
+    yield text("a");
+    for (let i = 0; i < 40; i++) {
+      await sleep(10);
+      call.signal.throwIfAborted();
+      yield { type: "progress", isIdle: true };
+    }
+    yield* pieces("b");
+  });
+  const timeouts = { ...TIMEOUTS, betweenChunksMs: 200 };
+  const models = [resilient(pausing, { timeouts, retries: 0 }), answering("two")];
+  assert.equal(textOf(await read(models, true)), "ab");
+});
+
 test("passes over a model that was silent several times", async () => {
   const first = silent();
   const guarded = resilient(first, { timeouts: TIMEOUTS, breaker: { minRequests: 2 } });
