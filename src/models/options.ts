@@ -64,6 +64,8 @@ export class CallOptions {
     if (option === undefined) return undefined;
     const limit = option === "maxTokens" ? outputLimit(failure.about, sent.maxTokens) : undefined;
     if (limit !== undefined) this.#learned.maxTokens = limit;
+    // The model has failed at the format, which is not refused: the weaker forms may fail too, and cost a completion.
+    else if (failure.error.retryable) this.#forms = { ...this.#forms, [option]: this.#format.forms[option] };
     else {
       if (isNeverTaken(option, failure.about, sent))
         this.#takeBack(isOfValue(option, failure.about) ? this.#valueKey(option, sent) : option, option, used[option]);

@@ -85,9 +85,10 @@ export function refusedOption(
     toolTurn: sent.prompt.messages.some(hasTextAfterResults),
   };
   const names = Object.entries(format.optionNames) as [Option, RegExp][];
-  const named = names.find(
-    ([option, name]) => isSent[option] && forms[option] < format.forms[option] && name.test(param ?? about),
-  )?.[0];
+  const isLeft = (option: Option) => isSent[option] && forms[option] < format.forms[option];
+  // The words quote what the model has written, so they name no option. JSON can be asked for in the prompt.
+  if (error.retryable) return isLeft("format") && !sent.tools ? "format" : undefined;
+  const named = names.find(([option, name]) => isLeft(option) && name.test(param ?? about))?.[0];
   // A vendor may refuse a schema without naming it. Another mode or the prompt can still ask for it.
   return named ?? (sent.format?.type === "schema" ? "format" : undefined);
 }

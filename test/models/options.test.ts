@@ -506,6 +506,16 @@ describe("reasoning", () => {
     assert.deepEqual(await types({ type: "schema", schema: '{"type":"object"}' }), ["json_schema"]);
   });
 
+  test("JSON that the model writes wrongly is asked for in the prompt of this call only", async () => {
+    const { vendor, sent } = modelOf("openai", { vendor: "openai-compatible" });
+    const message = "Generated JSON does not match the expected schema: additional property 'x' is not allowed";
+    const error = { message, type: "invalid_request_error", code: "json_validate_failed" };
+    vendor.always(({ json }) => (json.response_format ? { status: 400, error } : {}));
+    for (const format of [{ type: "json" }, { type: "schema", schema: '{"type":"object"}' }] as const) {
+      for (let i = 0; i < 2; i++) assert.deepEqual(has(await sent({ format }), "response_format"), [true, false]);
+    }
+  });
+
   test("Claude thinks in place of the service's temperature, and not beside the caller's", async () => {
     const { vendor, sent } = modelOf("anthropic");
     const [own] = await sent({ reasoning: "high", defaultTemperature: 0 });

@@ -374,6 +374,22 @@ describe("refusedOption", () => {
     }
   });
 
+  test("finds no option in what Groq says of arguments that its model has written", async () => {
+    const found = async (code: string, message: string, more: Partial<WireCall>) => {
+      const body = JSON.stringify({ error: { message, type: "invalid_request_error", code } });
+      return refusedOption(await readFailure(answer(400, {}, body), openai), { ...FULL, ...more }, FIRST, openai);
+    };
+    const tools: WireCall["tools"] = { list: [], choice: "required", parallel: true };
+    const message =
+      "tool call validation failed: parameters for tool weather did not match schema: errors: [`/temperature`: " +
+      "additionalProperties 'stop' not allowed]";
+    assert.equal(await found("tool_use_failed", message, { tools }), undefined);
+    assert.equal(await found("tool_use_failed", message, { tools, format: undefined }), undefined);
+    const invalid = "Generated JSON does not match the expected schema: '/temperature' is not allowed";
+    assert.equal(await found("json_validate_failed", invalid, {}), "format");
+    assert.equal(await found("json_validate_failed", invalid, { format: undefined }), undefined);
+  });
+
   test("passes over an option that is left out already", async () => {
     const failure = await readFailure(answer(400, {}, '{"error":{"message":"temperature, stop"}}'), openai);
     assert.equal(refusedOption(failure, FULL, { ...FIRST, temperature: 1 }, openai), "stops");
