@@ -121,6 +121,12 @@ describe("readFailure", () => {
     assert.equal((await errorOf(429, {}, limited)).retryable, true);
   });
 
+  test("takes a request that is too large for a minute for no sign that the model has too many calls", async () => {
+    const error = await errorOf(429, {}, { error: { message: TOO_LARGE, type: "tokens", code: "rate_limit_exceeded" } });
+    assert.deepEqual([error.isCongestion, error.throttledMs, error.blamesModel], [false, undefined, false]);
+    assert.equal((await errorOf(429)).isCongestion, true);
+  });
+
   test("finds refusals of keys and accounts that vendors report as invalid requests", async () => {
     const found = async (format: WireFormat, body: unknown) => {
       const { status, needsOperator } = await errorOf(400, {}, body, format);

@@ -50,7 +50,8 @@ export class ModelError extends Error {
     this.kind = init.kind;
     this.vendorCode = typeof init.code === "string" && CODE.test(init.code) ? init.code : undefined;
     this.refusal = init.refusal;
-    this.isCongestion = init.isCongestion ?? CONGESTED.has(init.status ?? 0);
+    const isOfRequest = init.kind === "refused" || init.kind === "too_long";
+    this.isCongestion = init.isCongestion ?? (!isOfRequest && CONGESTED.has(init.status ?? 0));
     this.failedShare = init.failedShare;
   }
 
