@@ -102,6 +102,9 @@ function readEnd({ finish_reason: reason }: JsonObject, into: Collector): void {
   else into.finish(FILTERED.test(word) ? "content_filter" : endReason(ENDS, word));
 }
 
+/** Names of models whose thinking is counted in the total only. */
+const GEMINI = /\bgemini\b/i;
+
 function readUsage(usage: JsonObject, into: Collector): void {
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
   const { reasoning_tokens: named } = object(usage.completion_tokens_details);
@@ -110,8 +113,10 @@ function readUsage(usage: JsonObject, into: Collector): void {
     object(usage.prompt_tokens_details).cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
   const written = tokenCount(output);
   const rest = tokenCount(total) - tokenCount(input) - written;
-  // xAI counts thinking beside the completion and not in it. Gemini does too, and names it in the total only.
-  const isThinking = tokenCount(named) > 0 ? rest === tokenCount(named) : rest > 0 && rest !== tokenCount(cached);
+  // xAI counts thinking beside the completion and not in it. Gemini does too, and names it in the total only, where
+  // others count input that was read from a cache or written to it.
+  const isTold = rest > 0 && rest !== tokenCount(cached) && GEMINI.test(into.version ?? "");
+  const isThinking = tokenCount(named) > 0 ? rest === tokenCount(named) : isTold;
   into.report({
     inputTokens: input,
     outputTokens: isThinking ? written + rest : output,

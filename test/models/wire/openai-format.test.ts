@@ -232,9 +232,10 @@ test("reads usage in the choice, Moonshot's cached tokens, and xAI's thinking be
 });
 
 test("reads Gemini's thinking, which is in the total only, and no other difference", () => {
-  const read = (usage: object) => {
+  const read = (usage: object, model = "gemini-2.5-flash") => {
     const into = new Collector();
-    openai.readWhole(JSON.stringify({ choices: [{ message: { content: "a" }, finish_reason: "stop" }], usage }), into);
+    const choices = [{ message: { content: "a" }, finish_reason: "stop" }];
+    openai.readWhole(JSON.stringify({ model, choices, usage }), into);
     return [into.usage?.outputTokens, into.usage?.thinkingTokens, into.thinks];
   };
   const counts = { prompt_tokens: 20, completion_tokens: 424 };
@@ -245,6 +246,9 @@ test("reads Gemini's thinking, which is in the total only, and no other differen
   // Anthropic's input without the cached part, as some proxies pass it on.
   const beside = { ...counts, prompt_tokens_details: { cached_tokens: 1_000 }, total_tokens: 1_444 };
   assert.deepEqual(read(beside), [424, 0, false]);
+  // Input from the cache, as Portkey has passed it on from Bedrock.
+  const bedrock = { prompt_tokens: 368, completion_tokens: 19, total_tokens: 10_923, cache_read_input_tokens: 10_536 };
+  assert.deepEqual(read(bedrock, "anthropic.claude-sonnet-4"), [19, 0, false]);
 });
 
 test("fails on an error in a response with status 200, as its code says", () => {
