@@ -153,6 +153,8 @@ describe("readFailure", () => {
     for (const body of [
       { error: { message: "Model Not Exist", type, param: null, code: type } },
       { error: { message: "deepseek-chat is not a valid model ID", code: 400 } },
+      { error: { message: "Model Not Exist", type: null, param: null, code: null } },
+      { error: { message: "Invalid model: x", type: "invalid_model", param: null, code: null } },
       { object: "error", message: "Invalid model: mistral-x", type: "invalid_model", param: null, code: "1500" },
       { error: { message: "Invalid model 'x'. Permitted models can be found at", type: "invalid_model", code: 400 } },
       { code: 20_012, message: "Model does not exist. Please check it carefully.", data: null },

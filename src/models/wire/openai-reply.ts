@@ -184,13 +184,13 @@ export function describe(error: JsonObject, body: string): WireError {
 /** The words, with code and type before them, of refusals whose status hides what they are about. */
 const STATUSES: readonly (readonly [words: RegExp, status: number])[] = [
   // Keys: xAI and Gemini send 400. The quotes keep a prompt that xAI quotes from looking like that.
-  [/"error":"Incorrect API key provided|^400 \S+ API key (?:not valid|expired)/, 401],
+  [/"error":"Incorrect API key provided|^400 \S* API key (?:not valid|expired)/, 401],
   // Names of models, for which these send 400: DeepSeek and SiliconFlow, OpenRouter, Mistral and Perplexity, LiteLLM.
-  [/^\S+ \S+ Model (?:not exist|does not exist)/i, 404],
-  [/^\S+ \S+ \S+ is not a valid model ID$|^\S+ invalid_model /, 404],
-  [/^\S+ \S+ .{0,40}Invalid model name passed in model=/, 404],
+  [/^\S* \S* Model (?:not exist|does not exist)/i, 404],
+  [/^\S* \S* \S+ is not a valid model ID$|^\S* invalid_model /, 404],
+  [/^\S* \S* .{0,40}Invalid model name passed in model=/, 404],
   // What one request asks for: OpenRouter sends 404 where no provider of the model takes tools, images or an option.
-  [/^404 \S+ No endpoints found that (?:support|can handle)\b/, 400],
+  [/^404 \S* No endpoints found that (?:support|can handle)\b/, 400],
 ];
 
 /** The status that a failure should have, where the vendor sends another one. */
