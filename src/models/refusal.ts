@@ -115,6 +115,9 @@ export function isOfValue(option: Option, about: string): boolean {
   return (option === "reasoning" || option === "format") && OF_VALUE.test(about);
 }
 
+/** The tokens that an account has in a minute, and those of one request with its ceiling (OpenAI, Groq). */
+const OF_MINUTE = /\blimit (\d+), requested (\d+)/i;
+
 /** Words for the output beside the prompt, in a refusal because both together exceed the context window. */
 const OUTPUT = /max_?(?:completion_?|output_?|new_?)?tokens|\boutput\b|\bcompletion\b/i;
 
@@ -125,6 +128,9 @@ const OUTPUT = /max_?(?:completion_?|output_?|new_?)?tokens|\boutput\b|\bcomplet
  * @returns 0 if the prompt alone does not fit; undefined if the words do not say
  */
 export function roomForOutput(about: string, asked: number): number | undefined {
+  const [, limit, requested] = OF_MINUTE.exec(about) ?? [];
+  const excess = Number(requested) - Number(limit);
+  if (excess > 0) return Math.max(0, asked - excess);
   if (!OUTPUT.test(about)) return 0;
   const numbers = numbersIn(about);
   // vLLM may count the prompt only up to the window, and then says "at least".

@@ -447,6 +447,18 @@ describe("roomForOutput", () => {
       0,
     ],
     [
+      "OpenAI, more tokens than the account has in a minute",
+      "rate_limit_exceeded tokens Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit " +
+        "30000, Requested 36000. The input or output tokens must be reduced in order to run successfully.",
+      26_000,
+    ],
+    [
+      "Groq, the same, the prompt alone is too long",
+      "Request too large for model `llama-3.1-8b-instant` on tokens per minute (TPM): Limit 6000, Requested 43454, " +
+        "please reduce your message size and try again.",
+      0,
+    ],
+    [
       "OpenRouter",
       "This endpoint's maximum context length is 40960 tokens. However, you requested about 42000 tokens (10000 of " +
         "text input, 32000 in the output). Please reduce the length of either one.",
