@@ -13,6 +13,9 @@ const NEVER_TAKEN = new RegExp(
   "i",
 );
 
+/** OpenRouter's words for what no provider of the model can do. They name it. */
+const NO_ENDPOINTS = /no endpoints found/i;
+
 /** Words of a refusal that excludes one value of an option, or lists those that the option may have. */
 const OF_VALUE = new RegExp(
   "must be (?:one of|either|['\"`])|should be ['\"`]|\\bvalues? (?:are|is)\\b|supported values?|unknown variant|" +
@@ -90,7 +93,7 @@ export function refusedOption(
   if (error.retryable) return isLeft("format") && !sent.tools ? "format" : undefined;
   const named = names.find(([option, name]) => isLeft(option) && name.test(param ?? about))?.[0];
   // A vendor may refuse a schema without naming it. Another mode or the prompt can still ask for it.
-  return named ?? (sent.format?.type === "schema" ? "format" : undefined);
+  return named ?? (sent.format?.type === "schema" && !NO_ENDPOINTS.test(about) ? "format" : undefined);
 }
 
 function hasTextAfterResults({ results, text, images }: Message): boolean {

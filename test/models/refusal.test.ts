@@ -172,7 +172,8 @@ describe("readFailure", () => {
     const found = async (message: string) => {
       const body = JSON.stringify({ error: { message, code: 404 } });
       const failure = await readFailure(answer(404, {}, body), openai);
-      const sent: WireCall = { ...FULL, tools: { list: [], choice: "required", parallel: true } };
+      const format = { type: "schema", schema: "{}", strict: true } as const;
+      const sent: WireCall = { ...FULL, format, tools: { list: [], choice: "required", parallel: true } };
       const { status, needsOperator } = failure.error;
       return [status, needsOperator, refusedOption(failure, sent, FIRST, openai)];
     };
