@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { appendFile, mkdtemp, readdir, readFile, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../files/folder.ts";
@@ -13,6 +13,7 @@ import {
   newPath,
   readEntries,
 } from "./journal-file.ts";
+import { countSetAside } from "./set-aside.ts";
 
 export type Journal<Row extends object> = Awaited<ReturnType<typeof openJournal<Row>>>;
 
@@ -38,7 +39,7 @@ export async function openJournal<Row extends object>(
     () => false,
   );
   const left = exists ? await takeOver<Row>(folder, log, isRow) : [];
-  const setAside = { damaged: await linesIn(join(folder, "damaged")), refused: await linesIn(join(folder, "refused")) };
+  const { setAside, look } = await countSetAside(folder);
   if (setAside.damaged + setAside.refused > 0)
     log.warn({ folder, ...setAside }, "settlements were set aside in the files damaged and refused, uncharged");
   const waiting = new Set(left.flatMap(({ entries }) => entries));
@@ -86,7 +87,7 @@ export async function openJournal<Row extends object>(
     refuse: (entry: Entry<Row>) =>
       inTurn(async () => {
         await appendFile(join(folder, "refused"), `${JSON.stringify(entry)}\n`, { mode: 0o600, flush: true });
-        setAside.refused += 1;
+        await look();
       }),
     /** Number of lines in the files `damaged` (no intact entry) and `refused`. Nothing is charged for them. */
     setAside,
@@ -131,12 +132,6 @@ async function keepDamaged(folder: string, file: string, damaged: readonly Damag
     { file, lines: damaged.slice(0, MAX_LINES).map(({ line }) => line), damaged: damaged.length, set_aside_in: path },
     "set damaged lines of the journal aside; nothing is charged for them",
   );
-}
-
-/** Number of lines of a file; 0 when there is none or it cannot be read. */
-async function linesIn(path: string): Promise<number> {
-  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
-  return bytes.reduce((count, byte) => count + Number(byte === 10), 0);
 }
 
 /**

@@ -42,7 +42,7 @@ export function addCheck(program: Command): void {
 async function findSetAside(command: Command): Promise<{ host: string; lines: number }[]> {
   const { replicas } = await (await operatorClient(OperationsService, command)).listReplicas({});
   const byHost = Map.groupBy(replicas, ({ host }) => host);
-  // The replicas of one machine share a folder. Each has counted its lines at its start.
+  // The replicas of one machine share a folder, and each counts all of its lines.
   return [...byHost]
     .map(([host, of]) => {
       const counts = of.map(({ journal }) => Number((journal?.damaged ?? 0n) + (journal?.refused ?? 0n)));

@@ -190,9 +190,11 @@ function journalMetrics({ counter, watchGauge }: Metrics): Pick<Telemetry, "watc
   const waiting = "Settlements that wait on the local disk for the database.";
   watchGauge(["chorus_journal_entries", waiting], (write) => write({}, watched?.entries() ?? 0));
   const setAside = "Lines in the files damaged and refused of the journal, for which nothing is charged.";
-  watchGauge(["chorus_journal_set_aside", setAside, "reason"], (write) => {
+  const writeSetAside = (write: (labels: { reason: string }, value: number) => void) => {
     for (const [reason, lines] of Object.entries(watched?.setAside ?? {})) write({ reason }, lines);
-  });
+  };
+  // Workers share the folder, and each counts all of its lines.
+  watchGauge(["chorus_journal_set_aside", setAside, "reason"], writeSetAside, "max");
   const failures = counter(
     "chorus_journal_failures_total",
     "Settlements that neither the database nor the journal took. Their answers were not delivered or are free.",

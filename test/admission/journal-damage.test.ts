@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { crc32 } from "node:zlib";
 import { pino } from "pino";
 import { test } from "vitest";
 import { openJournal } from "../../src/admission/journal.ts";
 import { makeFolder, QUIET } from "../helpers/books.ts";
+import { until } from "../helpers/until.ts";
 
 const entry = (n: number) => ({ workspaceId: "ws_1", row: { n } });
 const isNumbered = (row: object): row is { n: number } => "n" in row && typeof row.n === "number";
@@ -157,6 +159,21 @@ test("says at the start how many settlements are set aside, and nothing if none 
       [1, 1],
     ],
   );
+});
+
+test("counts what other processes set aside, and nothing once an operator has deleted the files", async (t) => {
+  const folder = await makeFolder(t);
+  await writeFile(join(folder, "damaged"), "a\nb\n");
+  const journal = await openJournal(folder, QUIET);
+  const other = await openJournal(folder, QUIET);
+  t.onTestFinished(async () => {
+    await Promise.all([journal.close(), other.close()]);
+  });
+  await other.refuse(entry(1));
+  await until(() => isDeepStrictEqual({ ...journal.setAside }, { damaged: 2, refused: 1 }));
+  for (const name of ["damaged", "refused"]) await rm(join(folder, name));
+  for (const each of [journal, other])
+    await until(() => isDeepStrictEqual({ ...each.setAside }, { damaged: 0, refused: 0 }));
 });
 
 test("logs nothing when several processes start at the same time and one takes each file", async (t) => {

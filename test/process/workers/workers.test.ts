@@ -68,6 +68,19 @@ test("two workers answer on one port, and the metrics are their sum", async (t) 
   assert.equal(await service.stop(), 0);
 });
 
+test("the metrics count lines of the journal that are set aside once, until an operator deletes them", async (t) => {
+  const service = await startTwo(t, { OPENAI_API_KEY: "" });
+  const path = join(service.dataDir, "journal/damaged");
+  const lines = () => metric(service, "chorus_journal_set_aside");
+  assert.equal(await lines(), 0);
+  await writeFile(path, "one\ntwo\n");
+  await until(async () => (await lines()) > 0);
+  // Both workers have looked.
+  for (let i = 0; i < 2; i++) assert.equal(await lines(), 2);
+  await rm(path);
+  await until(async () => (await lines()) === 0);
+});
+
 test("a worker that is killed loses only its own requests and is replaced, and counters do not fall", async (t) => {
   const vendor = await startVendor("openai", { text: ["one", " two", " three"], betweenMs: 20 });
   t.onTestFinished(() => vendor.close());
