@@ -334,7 +334,7 @@ export interface GenerationRun {
   usage: Usage;
   /** Omitted if there was no answer. */
   finish_reason?: Open<FinishReason>;
-  /** Messages that depend on the request are not kept. */
+  /** Kept as long as `intelligence_trace`. Messages that depend on the request are not kept. */
   notices: Notice[];
   /** Omitted if how the answer was made is not kept, or not any more. */
   intelligence_trace?: IntelligenceTrace;

@@ -1154,7 +1154,7 @@ export declare type GetGenerationResponse = Message$1<"chorus.v1.GetGenerationRe
   finishReason?: FinishReason | undefined;
 
   /**
-   * The notices of the answer. Messages that depend on the request are not kept.
+   * The notices of the answer, kept as long as `intelligence_trace`. Messages that depend on the request are not kept.
    *
    * @generated from field: repeated chorus.v1.Notice notices = 11;
    */
