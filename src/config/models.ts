@@ -79,9 +79,9 @@ export function readSources(env: Env, files = new Set<string>()): Sources {
 
 function defaultModels(env: Env): ModelEntry[] {
   const entries = DEFAULT_MODELS.flatMap(({ key, vendor, base, fast, strong }) => {
-    const apiKey = headerKey(env, key);
-    if (!apiKey) return [];
-    const shared = { vendor, apiKey, apiKeyEnv: key, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
+    const given = keyOf(env, key);
+    if (!given.apiKey) return [];
+    const shared = { vendor, ...given, images: true, jsonSchema: true, ...baseUrl(env[base], base) };
     return [
       { ...shared, name: `${vendor}-fast`, model: fast, tier: "fast" as const },
       { ...shared, name: `${vendor}-strong`, model: strong, tier: "strong" as const },
@@ -163,8 +163,8 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
       `${where}.api_key_env names ${keyEnv}, which is not set. Set it or ${keyEnv}_FILE, or remove the model.`,
     );
   const apiKeyEnv = keyEnv ?? known?.key ?? "";
-  const apiKey = headerKey(env, apiKeyEnv);
-  if (known && !apiKey)
+  const key = keyOf(env, apiKeyEnv);
+  if (known && !key.apiKey)
     throw new ConfigError(
       `${where} needs an API key. Set ${known.key} or ${known.key}_FILE, or name another variable in "api_key_env".`,
     );
@@ -184,7 +184,7 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     tier,
     ...(version === undefined ? {} : { version }),
     ...url,
-    ...(apiKey ? { apiKey, apiKeyEnv } : {}),
+    ...key,
     ...(price ? { price } : {}),
     ...(accuracy === undefined ? {} : { accuracy }),
     ...(contextTokens === undefined ? {} : { contextTokens }),
@@ -194,6 +194,14 @@ function modelEntry(env: Env, item: Record<string, unknown>, where: string): Mod
     jsonSchema: flag(item, "json_schema", vendor !== "openai-compatible", where),
     ...(flag(item, "thinks", false, where) ? { thinks: true } : {}),
   };
+}
+
+/** Reads the key of a vendor, and where it comes from. @throws ConfigError naming the variable */
+function keyOf(env: Env, name: string): Pick<ModelEntry, "apiKey" | "apiKeyEnv" | "apiKeyFile"> {
+  const apiKey = headerKey(env, name);
+  if (!apiKey) return {};
+  const apiKeyFile = env[`${name}_FILE`];
+  return { apiKey, apiKeyEnv: name, ...(apiKeyFile ? { apiKeyFile } : {}) };
 }
 
 function prices(value: unknown, where: string): { input: number; output: number; cached: number } {

@@ -6,7 +6,7 @@ const NO_CHAT = /only supported in v1\/responses|not a chat model/i;
 
 /** What the operator should do about a failure that waiting does not mend. */
 export function adviceFor(
-  { model, apiKeyEnv, api }: Pick<ModelEntry, "model" | "apiKeyEnv" | "api">,
+  { model, apiKeyEnv, apiKeyFile, api }: Pick<ModelEntry, "model" | "apiKeyEnv" | "apiKeyFile" | "api">,
   { status, cause }: Pick<ModelError, "status" | "cause">,
 ): string {
   if (isRedirect(status ?? 0))
@@ -21,6 +21,8 @@ export function adviceFor(
   if (status === 402 || status === 429) return `Add credit to the account of ${key} at the vendor.`;
   if (status === 403) return `Allow the account of ${key} to use ${model} at the vendor, or set another key.`;
   if (apiKeyEnv === undefined) return 'Name the variable of a key as "api_key_env" in the catalogue, and set it.';
+  // The service reads a changed file by itself.
+  if (apiKeyFile !== undefined) return `Write a valid key to ${apiKeyFile} (${key}_FILE).`;
   return `Set a valid ${key}, then start again.`;
 }
 

@@ -133,6 +133,8 @@ test("a reload probes the vendors, and the log says what it finds", async (t) =>
   state.isMended = false;
   await writeFile(file, KEY);
   await until(() => /"model":"openai-fast".*"status":401.*a vendor refuses calls of a model/.test(service.output()));
+  // OPENAI_API_KEY beside the file would be refused, and the file needs no start.
+  assert.ok(service.output().includes(`"action":"Write a valid key to ${file} (OPENAI_API_KEY_FILE)."`));
   state.isMended = true;
   await writeFile(file, "right again");
   await until(async () => (await (await service.get("/readyz")).text()) === '{"status":"ok"}');

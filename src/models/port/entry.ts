@@ -19,6 +19,8 @@ export interface ModelEntry {
   apiKey?: string;
   /** Environment variable that has the key. */
   apiKeyEnv?: string;
+  /** Path of the file that has the key in place of the variable. */
+  apiKeyFile?: string;
   /** USD per million tokens. */
   price?: { input: number; output: number; cached: number };
   /** Size of the context window in tokens. */
