@@ -13,8 +13,8 @@ interface ExportOptions {
   to?: string;
   format: UsageFormat;
   by: string;
-  currency: string;
-  price: string;
+  currency?: string;
+  price?: string;
 }
 
 /** `chorus usage export`: writes usage by day as CSV, JSON lines or FOCUS, page by page. */
@@ -27,23 +27,18 @@ export function addUsageExport(usage: Command): void {
     .option("--to <time>", "end, in the same format (default: now)")
     .addOption(new Option("--format <format>", "format").choices(USAGE_FORMATS).default("csv"))
     .option("--by <group>", "a row for each key, user or tag:NAME", "key")
-    .option("--currency <code>", "FOCUS: currency of the costs (ISO 4217; XXX: credits)", "XXX")
-    .option("--price <amount>", "FOCUS: price of a credit in this currency", "1")
+    .option("--currency <code>", "FOCUS, with --price: currency of the costs (ISO 4217; default: XXX, for credits)")
+    .option("--price <amount>", "FOCUS, with --currency: price of a credit in this currency")
     .action(exportUsage);
 }
 
 async function exportUsage(workspace = "", _: unknown, command: Command): Promise<void> {
   // The command `usage` has taken those options that it has, too.
   const options = command.optsWithGlobals<ExportOptions>();
-  const { format, price } = options;
+  const { format } = options;
   if (wantsJson(command))
     throw new CliError("usage export cannot be used with --json. For JSON lines, use --format jsonl.");
-  if (!isPrice(price))
-    throw new CliError(
-      `--price must be a decimal number from 0 such as 0.01, with up to nine digits on each side, but is "${price}".`,
-    );
-  if (!/^[A-Z]{3}$/.test(options.currency))
-    throw new CliError(`--currency must be three capital letters such as USD, but is "${options.currency}".`);
+  const costs = costsOf(options);
   const client = await operatorClient(UsageService, command);
   const group = groupBy(options.by);
   const request = {
@@ -51,13 +46,30 @@ async function exportUsage(workspace = "", _: unknown, command: Command): Promis
     ...periodOf(options),
   };
   const member = { [MetricsGroupBy.USER]: "user", [MetricsGroupBy.TAG]: options.by.slice(4) }[group.groupBy as 3 | 4];
-  const file = { format, member, currency: options.currency, price };
+  const file = { format, member, ...costs };
   let pageToken = "";
   do {
     const page = await client.exportUsage({ ...request, pageToken });
     await write(usageLines(page, file, pageToken === ""));
     ({ nextPageToken: pageToken } = page);
   } while (pageToken !== "");
+}
+
+/** Reads in what the costs are: by default, in credits. @throws CliError */
+function costsOf({ format, currency, price }: ExportOptions): { currency: string; price: string } {
+  if (currency === undefined && price === undefined) return { currency: "XXX", price: "1" };
+  if (format !== "focus")
+    throw new CliError("--currency and --price are for --format focus; other formats have credits. Leave them out.");
+  // Without its price, a credit would count as one unit of the currency.
+  if (currency === undefined || price === undefined)
+    throw new CliError("--currency and --price go together: the currency, and what a credit costs in it. Set both.");
+  if (!isPrice(price))
+    throw new CliError(
+      `--price must be a decimal number from 0 such as 0.01, with up to nine digits on each side, but is "${price}".`,
+    );
+  if (!/^[A-Z]{3}$/.test(currency))
+    throw new CliError(`--currency must be three capital letters such as USD, but is "${currency}".`);
+  return { currency, price };
 }
 
 /** Waits while the reader of standard output does not keep up. */

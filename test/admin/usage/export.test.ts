@@ -160,10 +160,19 @@ test("chorus usage export writes CSV, JSON lines and FOCUS", async ({ service, d
     ["1000000", "1750001"],
     ["0", "0"],
   ] as const) {
-    const [, row = ""] = await write("--format", "focus", "--price", price);
+    const [, row = ""] = await write("--format", "focus", "--currency", "XXX", "--price", price);
     assert.equal(row.split(",")[names.indexOf("BilledCost")], cost);
   }
   assert.match(await refuse("--json"), /--json\. For JSON lines, use --format jsonl/);
+  const usd = ["--format", "focus", "--currency", "USD"];
   for (const price of ["Infinity", "", " ", "0x10", "-1", "1e3", "1.", ".5"])
-    assert.match(await refuse("--price", price), /--price must be a decimal number from 0 such as 0\.01/m, price);
+    assert.match(
+      await refuse(...usd, "--price", price),
+      /--price must be a decimal number from 0 such as 0\.01/m,
+      price,
+    );
+  // A credit must not count as one unit of a currency by default, nor a price without a currency.
+  for (const half of [usd, ["--format", "focus", "--price", "0.5"]])
+    assert.match(await refuse(...half), /--currency and --price go together/);
+  assert.match(await refuse("--currency", "USD", "--price", "0.5"), /are for --format focus/);
 });
