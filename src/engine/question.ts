@@ -58,7 +58,7 @@ export interface Finish {
   type: "finish";
   /**
    * `calls`: the answer asks for tools. `length`: the caller's max_tokens was reached. `filtered`: the model's safety
-   * filter ended the answer. `cut`: the model ended it early for another reason.
+   * filter ended the answer. `cut`: the model ended it early for another reason, or the service at its own ceiling.
    */
   reason: "stop" | "calls" | "length" | "cut" | "filtered";
   /** The stop sequence that the engine found, with the reason `stop`. A vendor may have stopped at one unseen. */

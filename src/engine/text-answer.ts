@@ -139,7 +139,11 @@ export class TextAnswer implements Parts<EngineEvent> {
     const { found: stop } = this.#stopper;
     const finish: Finish = {
       type: "finish",
-      reason: meter.full ? "length" : stop !== undefined ? "stop" : endReason(end, meter.tokens, maxTokens),
+      reason: meter.full
+        ? ceilingReason(maxTokens)
+        : stop !== undefined
+          ? "stop"
+          : endReason(end, meter.tokens, maxTokens),
       ...(stop === undefined || meter.full ? {} : { stop }),
       outputTokens: meter.tokens,
       cachedTokens: end?.usage?.cachedTokens ?? 0,
@@ -161,6 +165,11 @@ function ask(engine: Engine, question: Question, signal: Signal): Pieces {
   const read = (text: string) => extractObject(text).structured ?? undefined;
   const plan = planOf(engine, question, new Steps(question.trace), read);
   return plan.ask(modelCall(question, signal, buildPrompt(question.conversation, question.shape)));
+}
+
+/** Why an answer ended that was cut at its ceiling: `cut` if that is the service's, which the caller did not set. */
+function ceilingReason(maxTokens: number | undefined): Finish["reason"] {
+  return maxTokens === undefined ? "cut" : "length";
 }
 
 /** Output limits of current models are not below this, so a smaller limit that was reached is the caller's. */

@@ -94,6 +94,23 @@ describe.for(["REST", "Connect", "gRPC"] as const)("the charge table over %s", (
     }
   });
 
+  test("does not charge an answer that the service ends at its own ceiling", async ({
+    harness: { openai },
+    callers,
+  }) => {
+    const { each, charged } = callers(way);
+    openai.always({ text: Array.from({ length: 33 }, () => "word ".repeat(1_000)) });
+    for (const [kind, ask] of Object.entries(each)) {
+      const request = fresh();
+      const { text, ...answer } = await ask(request);
+      assert.equal(text.trim().split(" ").length, 32_000, kind);
+      assert.deepEqual(answer, { finish: "length", credits: 0, notices: ["cut_short"] }, kind);
+      await charged(request, "cut_short", 0);
+      const limited = { ...fresh(), maxTokens: 32_000 };
+      assert.deepEqual((await ask(limited)).notices, [], kind);
+    }
+  });
+
   test("does not charge a unary caller who left, and aborts the work", async ({ harness: { openai }, callers }) => {
     const { unary, charged, arrival } = callers(way);
     openai.always({ end: "silent" });
