@@ -178,11 +178,13 @@ const MIN_MODEL_LIMIT = 4_096;
 /**
  * Why the model ended the answer. When the model reports `length`, the reason is `length` if the caller's limit was
  * reached: it is small, or the answer has at least half of it by the vendor's count or ours, which differ by less
- * than half. Else the limit was the model's or a draft's, and the reason is `cut`.
+ * than half. Else, and where the model is known to have a lower one, the limit was the model's or a draft's, and the
+ * reason is `cut`.
  */
 function endReason(end: End | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
   if (end?.reason === "stop") return "stop";
   if (end?.reason !== "length") return end?.reason === "content_filter" ? "filtered" : "cut";
+  if (end.isOwnLimit) return "cut";
   const written = (end.usage?.outputTokens ?? 0) - (end.usage?.thinkingTokens ?? 0);
   const isReached = 2 * Math.max(written, tokens) >= maxTokens;
   return maxTokens <= MIN_MODEL_LIMIT || isReached ? "length" : "cut";

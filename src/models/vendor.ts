@@ -113,6 +113,8 @@ type Open = (call: ModelCall) => Promise<HttpResponse>;
 class VendorStream implements Pieces {
   /** Undefined once text has arrived, because the call is not repeated after that. */
   #call: ModelCall | undefined;
+  /** The limit of the call. */
+  readonly #maxTokens: number | undefined;
   readonly #open: Open;
   readonly #model: string;
   readonly #format: WireFormat;
@@ -132,6 +134,7 @@ class VendorStream implements Pieces {
 
   constructor(call: ModelCall, open: Open, model: string, format: WireFormat, learned: Learned) {
     this.#call = call;
+    this.#maxTokens = call.maxTokens;
     this.#open = open;
     this.#model = model;
     this.#format = format;
@@ -253,7 +256,9 @@ class VendorStream implements Pieces {
     }
     this.#isDone = true;
     const named = version === undefined ? {} : { version };
-    return { done: false, value: { type: "end", reason, usage, model: this.#model, ...named } };
+    const isOwn = reason === "length" && this.#maxTokens !== undefined && this.#learned.maxTokens < this.#maxTokens;
+    const limit = isOwn ? { isOwnLimit: true as const } : {};
+    return { done: false, value: { type: "end", reason, ...limit, usage, model: this.#model, ...named } };
   }
 
   /**

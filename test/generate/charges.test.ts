@@ -111,6 +111,21 @@ describe.for(["REST", "Connect", "gRPC"] as const)("the charge table over %s", (
     }
   });
 
+  test("does not charge an answer that ends at the model's ceiling, which is below max_tokens", async ({
+    harness: { openai },
+    callers,
+  }) => {
+    const { each, charged } = callers(way);
+    openai.reply({ status: 400, error: { message: "max_tokens: 20000 > 16384", type: "invalid_request_error" } });
+    openai.always({ text: "word ".repeat(16_000), finish: "length", usage: { input: 9, output: 16_384 } });
+    for (const [kind, ask] of Object.entries(each)) {
+      const request = { ...fresh(), maxTokens: 20_000 };
+      const { text: _, ...answer } = await ask(request);
+      assert.deepEqual(answer, { finish: "length", credits: 0, notices: ["cut_short"] }, kind);
+      await charged(request, "cut_short", 0);
+    }
+  });
+
   test("does not charge a unary caller who left, and aborts the work", async ({ harness: { openai }, callers }) => {
     const { unary, charged, arrival } = callers(way);
     openai.always({ end: "silent" });

@@ -209,6 +209,8 @@ export type EndReason = "stop" | "length" | "content_filter" | "unknown";
 export interface End {
   readonly type: "end";
   readonly reason: EndReason;
+  /** With the reason `length`: the limit was that of the model, which is below that of the call. */
+  readonly isOwnLimit?: true;
   /** Undefined if the vendor reported none. */
   readonly usage: TokenUsage | undefined;
   /** Catalogue name of the model that wrote the text; empty if the service made it. */
