@@ -122,7 +122,11 @@ describe("readFailure", () => {
   });
 
   test("takes a request that is too large for a minute for no sign that the model has too many calls", async () => {
-    const error = await errorOf(429, {}, { error: { message: TOO_LARGE, type: "tokens", code: "rate_limit_exceeded" } });
+    const error = await errorOf(
+      429,
+      {},
+      { error: { message: TOO_LARGE, type: "tokens", code: "rate_limit_exceeded" } },
+    );
     assert.deepEqual([error.isCongestion, error.throttledMs, error.blamesModel], [false, undefined, false]);
     assert.equal((await errorOf(429)).isCongestion, true);
   });
