@@ -118,7 +118,7 @@ function changed(before: RuleRow | undefined, rule: RuleRow): string[] {
 }
 
 /**
- * Lets the alerts of some kinds be compared as if for the first time.
+ * Lets the alerts of some kinds be compared as if for the first time. The receiver knows of none that waits for room.
  * @param isKnown whether the receiver knows which of them are raised. Then those that are not crossed are cleared
  */
 async function compareAgain(query: Query, id: string, kinds: readonly string[], isKnown: boolean): Promise<void> {
@@ -128,7 +128,8 @@ async function compareAgain(query: Query, id: string, kinds: readonly string[], 
     [id, kinds, isKnown],
   );
   await query(
-    `update alert_states set raised_at = '-infinity' where workspace_id = $1 and split_part(kind, ':', 1) = any ($2)`,
+    `update alert_states set raised_at = '-infinity'
+     where workspace_id = $1 and split_part(kind, ':', 1) = any ($2) and raised_at < 'infinity'`,
     [id, kinds],
   );
 }

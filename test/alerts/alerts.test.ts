@@ -291,6 +291,42 @@ test("tells operators of each workspace when more cross a threshold at once than
   assert.equal(receiver.received.length, 230);
 });
 
+test("raises what there was no room for also when its workspace has no requests any more", async ({ t }) => {
+  const { pool } = await testDatabase(t);
+  const ids = "from generate_series(1, 230) i";
+  const none = "{0,0,0,0}";
+  await pool.query(`insert into workspaces (id, name) select 'w' || i, 'w' || i ${ids}`);
+  await pool.query(`insert into accounts (workspace_id) select 'w' || i ${ids}`);
+  await pool.query(
+    `insert into periods select 'w' || i, clock_timestamp(), '{1,1,1,1}', $1, $1, $1, clock_timestamp() ${ids}`,
+    [none],
+  );
+  await pool.query(
+    `insert into alert_rules (workspace_id, url, secret, credit_below_micro)
+     values ('', 'https://hooks.example', 'secret', 1000000)`,
+  );
+  const raise = async () => (await pool.query("select raise_alerts('0') as n"))[0]?.n;
+  const deliver = () => pool.query("update alert_deliveries set state = 'delivered'");
+  assert.equal(await raise(), 200n);
+  await pool.query("update periods set at = clock_timestamp() - interval '1 hour'");
+  assert.equal(await raise(), 0n, "there is no room");
+  const left = await pool.query<{ id: string }>(
+    `select id from workspaces w
+     where not exists (select from alert_deliveries where event::jsonb -> 'data' ->> 'workspace_id' = w.id)`,
+  );
+  assert.equal(left.length, 30);
+  const [paid, poor] = left;
+  await pool.query("update accounts set granted_micro = 9000000 where workspace_id = $1", [paid?.id]);
+  assert.equal(await raise(), 0n);
+  await pool.query("update accounts set granted_micro = 500000 where workspace_id = $1", [poor?.id]);
+  await deliver();
+  assert.equal(await raise(), 29n, "one is not crossed any more, of which nobody was told");
+  await deliver();
+  assert.equal(await raise(), 0n);
+  const events = await pool.query("select from alert_deliveries where event like '%alert.raised%'");
+  assert.equal(events.length, 229);
+});
+
 test("refuses invalid alerts and private webhooks, and keeps the alerts of owners apart", async ({ t }) => {
   const service = await startService(t, { env: { ...ENV, CHORUS_WEBHOOK_HOSTS: ".svc.example" } });
   const { alerts, options } = await makeOwner(service, "team");

@@ -5,8 +5,9 @@
 -- Each spend limit is an alert of its own, because that of a month can be reached while that of a day is. An alert that
 -- was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
 -- does not raise one each time. One whose threshold has changed while it was raised has raised_at -infinity: it is
--- raised again or cleared. A rule has at most 200 events that wait; further changes are found again at the next
--- comparison, so none is lost. Requests count as failing from 20 in the last ten minutes. The rule of the operators
+-- raised again or cleared. A rule has at most 200 events that wait; what there is no room for is found again at the next
+-- comparison. An alert that waits for room has raised_at infinity, so that its workspace is looked at, and is forgotten
+-- if it is not crossed any more. Requests count as failing from 20 in the last ten minutes. The rule of the operators
 -- looks at workspaces with requests in the last quarter of an hour, and at those whose alert is raised: the figures of
 -- others do not change. A time after the present one is from before the clock was set back, and holds up nothing.
 create or replace function raise_alerts(pause interval) returns bigint language plpgsql as $$
@@ -48,16 +49,30 @@ begin
       from usage
       where workspace_id = subject and unit = 'minute' and start > clock_timestamp() - interval '10 minutes') u on true
     where failure_share is not null
-  ), changes as (
-    select f.*, k.state, row_number() over (partition by f.rule order by f.subject, k.state) as place from figures f
+  ), compared as (
+    select f.*, k.state, s.raised_at, s.cleared_at from figures f
     cross join lateral (select concat_ws(':', f.kind, f.period) as state) k
     left join alert_states s on (s.workspace_id, s.subject_id, s.kind) = (f.rule, f.subject, k.state)
-    where case when f.crossed then s.kind is null or s.cleared_at is null and s.raised_at = '-infinity'
-            or s.cleared_at not between clock_timestamp() - interval '10 minutes' and clock_timestamp()
-          else s.kind is not null and s.cleared_at is null end
+  ), changes as (
+    select c.*, row_number() over (partition by c.rule order by c.subject, c.state) as place from compared c
+    where case when c.crossed then c.raised_at is null or c.cleared_at is null and not isfinite(c.raised_at)
+            or c.cleared_at not between clock_timestamp() - interval '10 minutes' and clock_timestamp()
+          else c.raised_at < 'infinity' and c.cleared_at is null end
+  ), rooms as materialized (
+    select r.rule, 200 - (
+      select count(*) from alert_deliveries d where d.workspace_id = r.rule and d.state = 'waiting') as room
+    from (select distinct c.rule from changes c) r
   ), fresh as (
-    select c.* from changes c where c.place <= 200 - (
-      select count(*) from alert_deliveries d where d.workspace_id = c.rule and d.state = 'waiting')
+    select c.* from changes c join rooms r using (rule) where c.place <= r.room
+  ), left_over as (
+    insert into alert_states as s (workspace_id, subject_id, kind, raised_at)
+    select c.rule, c.subject, c.state, 'infinity' from changes c join rooms r using (rule)
+    where c.place > r.room and c.crossed and (c.raised_at is null or c.cleared_at is not null)
+    on conflict (workspace_id, subject_id, kind) do update set raised_at = excluded.raised_at, cleared_at = null
+  ), forgotten as (
+    delete from alert_states s using compared c
+    where (s.workspace_id, s.subject_id, s.kind) = (c.rule, c.subject, c.state)
+      and not c.crossed and c.raised_at = 'infinity'
   ), states as (
     insert into alert_states as s (workspace_id, subject_id, kind, raised_at, cleared_at)
     select rule, subject, state, clock_timestamp(), case when not crossed then clock_timestamp() end from fresh
