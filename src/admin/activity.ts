@@ -1,10 +1,12 @@
+import { create } from "@bufbuild/protobuf";
 import {
   type ActivityService,
+  GetRunRequestSchema,
   type ListGenerationsRequest,
   OutcomeSchema,
 } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { EffortSchema } from "../../gen/chorus/v1/generation_pb.js";
-import { invalid } from "../contract/failure.ts";
+import { Failure, invalid } from "../contract/failure.ts";
 import { readEnum } from "../contract/json-names.ts";
 import { checkUser } from "../contract/subjects.ts";
 import type { Pool } from "../store/pool.ts";
@@ -13,6 +15,7 @@ import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts"
 import { createRunTextAdmin } from "./run-text.ts";
 import { awaitOthers, createGetRun, createListRunning, findVisible, type RunParts } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
+import type { Actor } from "./shared/audit.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { visibleKeys } from "./shared/rights.ts";
@@ -33,12 +36,40 @@ export function createActivityAdmin(parts: RunParts): ActivityAdmin {
       pool,
       keys: parts.runs.textKeys,
       find: (actor, workspaceId, id) => findVisible(parts, actor, workspaceId, id),
-      async flush() {
-        await parts.runs.flush();
-        await awaitOthers(parts.runs);
-      },
+      flush: parts.runs.flush,
     }),
     listAudit: listAudit(pool),
+  };
+}
+
+/**
+ * The same methods, of which those of one request wait for what another replica has not stored yet.
+ * @param admin takes a share of the connections for each call, so that these waits have none
+ */
+export function afterOthers(admin: ActivityAdmin, hasOthers: (actor: Actor) => Promise<boolean>): ActivityAdmin {
+  const getRun: ActivityAdmin["getRun"] = async (request, actor) => {
+    const found = await admin.getRun(request, actor);
+    const { at, latencyMs = 0 } = found.generation ?? {};
+    if (found.running || found.intelligenceTrace || !at) return found;
+    const endedAt = Number(at.seconds) * 1_000 + (at.nanos ?? 0) / 1e6 + latencyMs;
+    return (await awaitOthers(() => hasOthers(actor), endedAt)) ? admin.getRun(request, actor) : found;
+  };
+  return {
+    ...admin,
+    getRun,
+    async getRunText(request, actor) {
+      try {
+        return await admin.getRunText(request, actor);
+      } catch (error) {
+        if (!(error instanceof Failure && error.kind === "unknown_entity")) throw error;
+        await getRun(create(GetRunRequestSchema, { workspace: request.workspace, id: request.id }), actor);
+        return admin.getRunText(request, actor);
+      }
+    },
+    async deleteRunText(request, actor) {
+      if (request.texts.value) await awaitOthers(() => hasOthers(actor));
+      return admin.deleteRunText(request, actor);
+    },
   };
 }
 

@@ -24,7 +24,7 @@ export interface RunTextParts {
   readonly keys: TextKeys;
   /** Finds a request that an actor may see. @throws Failure `unknown_entity` */
   find(actor: Actor, workspaceId: string, id: string): Promise<{ keyId: string }>;
-  /** Stores the texts that wait, also on other replicas. */
+  /** Stores the texts that wait on this replica. */
   flush(): Promise<void>;
 }
 

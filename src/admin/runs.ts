@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type ActivityService,
   CallOutcomeSchema,
@@ -51,11 +51,12 @@ export interface Runs {
 const STORED_MS = 500;
 
 /**
- * Waits until other replicas have stored what ended on them.
+ * Waits until other replicas have stored what ended on them. Call it without a share of the connections, which others
+ * use meanwhile.
  * @param endedAt when it ended, in milliseconds since 1970; default: now
  * @returns whether there was something to wait for
  */
-export async function awaitOthers({ hasOthers }: Pick<Runs, "hasOthers">, endedAt = Date.now()): Promise<boolean> {
+export async function awaitOthers(hasOthers: Runs["hasOthers"], endedAt = Date.now()): Promise<boolean> {
   // Clocks differ.
   const left = Math.min(STORED_MS, endedAt + STORED_MS - Date.now());
   if (left <= 0 || !(await hasOthers())) return false;
@@ -106,8 +107,6 @@ async function findEnded({ pool, runs }: RunParts, workspaceId: string, id: stri
 /** Finds a request that has ended, or one that runs, whose `outcome` is empty. @throws Failure `unknown_entity` */
 async function findRun(parts: RunParts, workspaceId: string, id: string): Promise<RunRow> {
   const ended = await findEnded(parts, workspaceId, id);
-  if (ended?.record === null && (await awaitOthers(parts.runs, ended.at.getTime() + ended.latencyMs)))
-    return (await findEnded(parts, workspaceId, id)) ?? ended;
   if (ended) return ended;
   const running = await parts.runs.running.find(workspaceId, id);
   if (running) {
@@ -205,18 +204,6 @@ export function createGetRun(parts: RunParts): Admin<typeof ActivityService>["ge
       callsLeftOut: run.count - run.calls.length,
     };
   };
-}
-
-/**
- * Whether another replica may have stored the run of a request since it was read, for which this waits.
- * @param found without its run
- */
-export async function hasRunNow(
-  { runs }: Pick<RunParts, "runs">,
-  { intelligenceTrace, createdAt, latencyMs }: GetGenerationResponse,
-): Promise<boolean> {
-  if (intelligenceTrace || !createdAt) return false;
-  return awaitOthers(runs, timestampMs(createdAt) + latencyMs);
 }
 
 /**

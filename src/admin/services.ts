@@ -1,3 +1,4 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type {
   GetGenerationRequest,
   MetricsRequest,
@@ -16,7 +17,7 @@ import type { Notifications } from "../store/notifications.ts";
 import { forCallers, type Pool } from "../store/pool.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { createActivityAdmin } from "./activity.ts";
+import { afterOthers, createActivityAdmin } from "./activity.ts";
 import { createAlertAdmin } from "./alerts.ts";
 import { createCapAdmin } from "./caps.ts";
 import { createCreditAdmin } from "./credits.ts";
@@ -26,8 +27,8 @@ import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { createPeople } from "./people/people.ts";
 import { createMemberAdmin } from "./people/service.ts";
-import { getGeneration, hasRunNow, type Runs } from "./runs.ts";
-import { shared } from "./shared/run-as.ts";
+import { awaitOthers, getGeneration, type Runs } from "./runs.ts";
+import { runAs, shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
 import { createOperatorSignIn, createOwnerSignIn } from "./sign-in/sign-in.ts";
@@ -91,14 +92,16 @@ export function createAdminServices(parts: AdminParts) {
     recordOutcome: (request: RecordOutcomeRequest, { workspaceId }: Caller) =>
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
     async getGeneration(request: GetGenerationRequest, caller: Caller) {
+      const run = <T>(work: () => Promise<T>) => shares.run(caller.workspaceId, work);
       const find = () =>
-        shares.run(caller.workspaceId, async () => {
+        run(async () => {
           await postLog(caller.workspaceId);
           return getGeneration(runParts, request, caller);
         });
       const found = await find();
-      // Others use the share of the workspace meanwhile.
-      return (await hasRunNow(runParts, found)) ? find() : found;
+      if (found.intelligenceTrace || !found.createdAt) return found;
+      const endedAt = timestampMs(found.createdAt) + found.latencyMs;
+      return (await awaitOthers(() => run(runParts.runs.hasOthers), endedAt)) ? find() : found;
     },
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
@@ -116,7 +119,9 @@ export function createAdminServices(parts: AdminParts) {
     caps: posted(createCapAdmin(pool, parts.clock)),
     keys: posted(createKeyAdmin(pool, keyCache, clock)),
     usage: posted(createUsageAdmin(pool, quotas, rates)),
-    activity: posted(createActivityAdmin(runParts)),
+    activity: afterOthers(posted(createActivityAdmin(runParts)), (actor) =>
+      runAs(shares, actor, runParts.runs.hasOthers),
+    ),
     operations: posted(createOperationsAdmin(pool, parts.models, parts.usdPerCredit)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     members: shared(shares, createMemberAdmin({ pool, cache: keyCache, hasProvider: parts.oidc !== undefined, clock })),

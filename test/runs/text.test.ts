@@ -173,6 +173,23 @@ test("another replica shows and deletes at once what has just been answered", as
   assert.equal((await activity.getRun({ id: last.id })).text, RunTextState.ABSENT);
 });
 
+test("deletions that wait for other replicas leave the connections to others", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("insert into workspaces (id, name) select 'ws_' || i, 'n' || i from generate_series(1, 5) i");
+  const running = { list: async () => [], find: async () => undefined };
+  const runs = { flush: async () => {}, hasOthers: async () => true, running, textKeys: new TextKeys([]) };
+  const { activity } = adminOf(pool, { runs });
+  const owner = (i: number) => ({ kind: "owner", id: `tok_${i}`, workspaceId: `ws_${i}` }) as const;
+  let ended = 0;
+  const deletions = [1, 1, 2, 2, 3, 3, 4, 4].map(async (i) => {
+    await activity.deleteRunText({ texts: { case: "all", value: true } }, owner(i));
+    ended += 1;
+  });
+  await activity.listAudit({}, owner(5));
+  assert.equal(ended, 0);
+  await Promise.all(deletions);
+});
+
 test("keeps no text of a key that forbids it, and of no other workspace", async (t) => {
   const { panel, owner } = await start(t);
   const { service, pool } = panel;
