@@ -1,4 +1,5 @@
-import { readFile, stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Lines of a journal for which nothing is charged: those that are no intact entry, and refused ones. */
@@ -30,11 +31,20 @@ export async function countSetAside(folder: string): Promise<{ setAside: SetAsid
   return { setAside, look };
 }
 
+/** A file as it was when its lines were counted. */
+interface Counted {
+  readonly ino: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly lines: number;
+}
+
+/** There is no file, or it cannot be read. */
+const NOTHING: Counted = { ino: 0, size: 0, mtimeMs: 0, lines: 0 };
+
 class LineCount {
   readonly #path: string;
-  #lines = 0;
-  /** What tells apart the file from itself before a change; empty: there is none. */
-  #version = "";
+  #counted = NOTHING;
 
   constructor(path: string) {
     this.#path = path;
@@ -43,20 +53,27 @@ class LineCount {
   /** Returns the number at the last look, and looks again. */
   read(): number {
     void this.look();
-    return this.#lines;
+    return this.#counted.lines;
   }
 
+  /** Reads only what was added, because the file can be large and each line that is added is counted. */
   async look(): Promise<void> {
-    const file = await stat(this.#path).catch(() => undefined);
-    const version = file ? `${file.ino} ${file.size} ${file.mtimeMs}` : "";
-    if (version === this.#version) return;
-    this.#lines = await linesIn(this.#path);
-    this.#version = version;
+    const known = this.#counted;
+    const { ino, size, mtimeMs } = await stat(this.#path).catch(() => NOTHING);
+    if (ino === known.ino && size === known.size && mtimeMs === known.mtimeMs) return;
+    const from = ino === known.ino && size > known.size ? known : NOTHING;
+    const added = await linesIn(this.#path, from.size, size).catch(() => undefined);
+    this.#counted = added === undefined ? NOTHING : { ino, size, mtimeMs, lines: from.lines + added };
   }
 }
 
-/** Number of lines of a file; 0 when there is none or it cannot be read. */
-async function linesIn(path: string): Promise<number> {
-  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
-  return bytes.reduce((count, byte) => count + Number(byte === 10), 0);
+/** Number of lines that end in a part of a file. */
+async function linesIn(path: string, start: number, end: number): Promise<number> {
+  let lines = 0;
+  if (start === end) return lines;
+  const parts: AsyncIterable<Buffer> = createReadStream(path, { start, end: end - 1 });
+  for await (const bytes of parts) {
+    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines += 1;
+  }
+  return lines;
 }

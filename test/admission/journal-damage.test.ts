@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { crc32 } from "node:zlib";
@@ -171,6 +171,10 @@ test("counts what other processes set aside, and nothing once an operator has de
   });
   await other.refuse(entry(1));
   await until(() => isDeepStrictEqual({ ...journal.setAside }, { damaged: 2, refused: 1 }));
+  await appendFile(join(folder, "damaged"), "c\nd\n");
+  await until(() => journal.setAside.damaged === 4);
+  await writeFile(join(folder, "damaged"), "c\n");
+  await until(() => journal.setAside.damaged === 1);
   for (const name of ["damaged", "refused"]) await rm(join(folder, name));
   for (const each of [journal, other])
     await until(() => isDeepStrictEqual({ ...each.setAside }, { damaged: 0, refused: 0 }));
