@@ -177,6 +177,14 @@ test.skipIf(!canRender)("values add to the pods of the service and to those that
   assert.equal(deployment.spec.terminationGracePeriodSeconds, 110);
 });
 
+test.skipIf(!canRender)(
+  "values of an earlier chart, as helm upgrade --reuse-values keeps them, are rendered",
+  async () => {
+    const manifests = await render("--set", "pod=null,volumes=null,volumeMounts=null,image.pullSecrets=null");
+    assert.ok(one(manifests, "Deployment").spec.template.spec.containers.length > 0);
+  },
+);
+
 test.skipIf(!canRender)("the values of the guide are rendered", async ({ onTestFinished }) => {
   const manifests = await render("--values", await exampleValues(lifetimeOf(onTestFinished)));
   const [container] = one(manifests, "Deployment").spec.template.spec.containers;

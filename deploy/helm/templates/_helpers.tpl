@@ -25,7 +25,7 @@ automountServiceAccountToken: false
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.pod.spec }}
+{{- with (.Values.pod).spec }}
 {{ toYaml . }}
 {{- end }}
 securityContext:
