@@ -54,9 +54,11 @@ export type {
   StepRole,
   StreamEvent,
   StreamRequest,
+  Structured,
   Tool,
   ToolCall,
   ToolChoice,
+  Tools,
   TraceStep,
   Usage,
 } from "./types.ts";

@@ -3,11 +3,16 @@ import {
   type ChorusError,
   createChorus,
   type FromSchema,
+  type GenerateRequest,
+  type Generation,
   type Message,
+  type OutputShape,
   type ResponseSchema,
+  type Structured,
   type Tool,
   type ToolCall,
   type ToolChoice,
+  type Tools,
 } from "chorus-client";
 
 const chorus = createChorus({ baseUrl: "https://chorus.example.com", apiKey: "secret" });
@@ -117,6 +122,13 @@ export async function asksForTools(tools: readonly Tool[], run: (call: ToolCall)
     messages.push({ role: "assistant", content: answer, tool_calls });
     for (const call of tool_calls) messages.push({ role: "tool", tool_call_id: call.id, content: run(call) });
   }
+}
+
+/** A function around the client, with a name for each of its types, as a library that exports it needs. */
+export function asksLow<const S extends ResponseSchema | undefined, const O extends OutputShape, const T extends Tools>(
+  request: GenerateRequest<S, O, T>,
+): Promise<Generation<Structured<S, O, T>>> {
+  return chorus.generate({ ...request, effort: "low" });
 }
 
 export function mistakes(): void {
