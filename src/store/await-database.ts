@@ -11,7 +11,7 @@ const PAUSE_MS = { first: 250, longest: 4_000 };
 /** Shortest time between two lines in the log, in milliseconds. */
 const LINE_MS = 5_000;
 
-interface Waiting {
+export interface Waiting {
   url: string;
   log: Log;
   /** Ends the wait. */

@@ -83,3 +83,14 @@ test("chorus migrate limits the wait for the database, not that for another migr
   });
   assert.deepEqual(await outstanding.migrated, { migrations: [], functions: [] });
 });
+
+test("chorus migrate waits for a database that takes no changes yet, as after a failover", async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const setting = `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only`;
+  await pool.query(`${setting} = on`);
+  const migrated = migrateDatabase(url, 10_000);
+  const isRefused = migrateDatabase(url, 100).catch(({ message }: Error) => message);
+  assert.match(String(await isRefused), /read-only transaction|not available within/);
+  await pool.query(`${setting} = off`);
+  assert.deepEqual(await migrated, { migrations: [], functions: [] });
+});
