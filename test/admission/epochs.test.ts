@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { keepEpoch } from "../../src/admission/epochs.ts";
@@ -7,6 +9,8 @@ import { logSettlement, makeAccount, QUIET } from "../helpers/books.ts";
 import { testDatabase } from "../helpers/database.ts";
 import { admit, makeGrants, settle } from "../helpers/grants.ts";
 import { until } from "../helpers/until.ts";
+
+const MIGRATION = join(import.meta.dirname, "../../src/store/migrations/000039_forgotten_replicas.sql");
 
 async function replicasOf(pool: Pool): Promise<string[]> {
   const rows = await pool.query<{ replica: string }>("select distinct replica from grants order by replica");
@@ -69,6 +73,21 @@ describe.concurrent("the grants of replicas", () => {
     await until(async () => (await replicasOf(pool)).length === 0);
     const known = async () => (await pool.query("select id from replicas order by id")).map(({ id }) => id).join(" ");
     await until(async () => (await known()) === "living recent");
+  });
+
+  test("end also when an earlier version has forgotten their replica", async (t) => {
+    const { pool } = await testDatabase(t);
+    for (const id of ["ws_1", "ws_2"]) await makeAccount(pool, id, { granted: 1_000 });
+    const grant = "insert into grants values ($1, $2, default, 0, now(), 1000, 900, 1, 1, 0, 0, 0, '{}')";
+    await pool.query(grant, ["ws_1", "forgotten"]);
+    await pool.query(grant, ["ws_2", "known"]);
+    await pool.query("insert into replicas (id, beat_at) values ('known', clock_timestamp() - interval '1 hour')");
+    await pool.query(await readFile(MIGRATION, "utf8"));
+    const ages = await pool.query("select id from replicas where beat_at < clock_timestamp() - interval '30 minutes'");
+    assert.deepEqual(ages, [{ id: "known" }]);
+    const epoch = await keepEpoch(pool, "living", await makeGrants(t, { pool }, "living"), () => true, QUIET);
+    t.onTestFinished(() => epoch.stop());
+    await until(async () => (await replicasOf(pool)).length === 0);
   });
 
   test("are closed when a statement opened them that their replica does not know", async (t) => {
