@@ -168,6 +168,8 @@ test("another replica shows and deletes at once what has just been answered", as
   const { calls, text } = await activity.getRun({ id });
   assert.ok(calls.length > 0);
   assert.equal(text, RunTextState.KEPT);
+  const read = await ask();
+  assert.match((await activity.getRunText({ id: read.id })).answer, /Paris/);
   const last = await ask();
   assert.equal((await activity.deleteRunText({ texts: { case: "id", value: last.id } })).deleted, 1n);
   assert.equal((await activity.getRun({ id: last.id })).text, RunTextState.ABSENT);
