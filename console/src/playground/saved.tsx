@@ -1,5 +1,5 @@
 import { Bookmark, X } from "lucide";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -14,8 +14,9 @@ const MOST = 50;
 export function useSaved() {
   const name = `chorus-prompts-${currentWorkspace()}`;
   const [drafts, setDrafts] = useState(() => read(name));
-  // Another tab has saved or removed one: what this tab writes next keeps that.
-  useEffect(() => {
+  // Another tab has saved or removed one: what this tab writes next keeps that. It listens before the page is drawn,
+  // because nothing tells it later what was saved after the first read.
+  useLayoutEffect(() => {
     const follow = ({ key }: StorageEvent) => key === name && setDrafts(read(name));
     addEventListener("storage", follow);
     return () => removeEventListener("storage", follow);
