@@ -5,7 +5,7 @@
 -- Each spend limit is an alert of its own, because that of a month can be reached while that of a day is. An alert that
 -- was cleared is raised again after ten minutes at the earliest, so that a figure near its threshold
 -- does not raise one each time. One whose threshold has changed while it was raised has raised_at -infinity: it is
--- raised again or cleared. A rule has at most 200 events that wait; what there is no room for is found again at the next
+-- raised again or cleared. A rule has at most 200 events that wait; what has no room is found again at the next
 -- comparison. An alert that waits for room has raised_at infinity, so that its workspace is looked at, and is forgotten
 -- if it is not crossed any more. Requests count as failing from 20 in the last ten minutes. The rule of the operators
 -- looks at workspaces with requests in the last quarter of an hour, and at those whose alert is raised: the figures of
