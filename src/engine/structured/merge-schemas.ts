@@ -9,13 +9,13 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...["description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema"],
 ]);
 
-/** The types that a keyword of the table concerns. `enum` and `const` concern all. */
+/** The types that a keyword of `checkSchema` concerns. `enum` and `const` concern all. */
 const TYPES_OF: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     object: ["properties", "required", "additionalProperties"],
     array: ["items", "minItems", "maxItems"],
-    string: ["minLength", "maxLength"],
-    "number integer": ["minimum", "maximum"],
+    string: ["minLength", "maxLength", "pattern"],
+    "number integer": ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
   }).flatMap(([types, names]) => names.map((name): [string, string[]] => [name, types.split(" ")])),
 );
 const OF_ALL_TYPES: ReadonlySet<string> = new Set(["type", "enum", "const"]);
