@@ -178,8 +178,8 @@ const MIN_MODEL_LIMIT = 4_096;
 /**
  * Why the model ended the answer. When the model reports `length`, the reason is `length` if the caller's limit was
  * reached: it is small, or the answer has at least half of it by the vendor's count or ours, which differ by less
- * than half. Else, and where the model is known to have a lower one, the limit was the model's or a draft's, and the
- * reason is `cut`.
+ * than half. Else, and where the model was asked for less than that limit, the limit was the model's or a draft's, and
+ * the reason is `cut`.
  */
 function endReason(end: End | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
   if (end?.reason === "stop") return "stop";

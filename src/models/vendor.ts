@@ -66,7 +66,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   };
 
   /** Sends a call until the model takes its options. @throws ModelError */
-  async function open(call: ModelCall): Promise<HttpResponse> {
+  async function open(call: ModelCall): Promise<Opened> {
     const options = new CallOptions(format, learned, call);
     const large = new LargeParts();
     let refused: { option: Option; body: string; error: ModelError } | undefined;
@@ -91,7 +91,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
       });
       if (response.status >= 200 && response.status < 300) {
         options.learn();
-        return response;
+        return { response, isLowered: Number(sent.maxTokens) < Number(call.maxTokens) };
       }
       const failure = await readFailure(response, format);
       if (++refusals > MAX_REFUSALS) throw failure.error;
@@ -104,7 +104,13 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   return { name: entry.name, ask: (call) => new VendorStream(call, open, entry.name, format, learned) };
 }
 
-type Open = (call: ModelCall) => Promise<HttpResponse>;
+type Open = (call: ModelCall) => Promise<Opened>;
+
+interface Opened {
+  readonly response: HttpResponse;
+  /** Whether less output was asked for than the call may have, because the model takes no more. */
+  readonly isLowered: boolean;
+}
 
 /**
  * The pieces of one completion. A hand-written iterator, because it is cheaper than a generator and every piece of
@@ -113,8 +119,6 @@ type Open = (call: ModelCall) => Promise<HttpResponse>;
 class VendorStream implements Pieces {
   /** Undefined once text has arrived, because the call is not repeated after that. */
   #call: ModelCall | undefined;
-  /** The limit of the call. */
-  readonly #maxTokens: number | undefined;
   readonly #open: Open;
   readonly #model: string;
   readonly #format: WireFormat;
@@ -123,6 +127,7 @@ class VendorStream implements Pieces {
   /** Whether the call was sent with room to think. */
   #hasRoom: boolean;
   #response: HttpResponse | undefined;
+  #isLowered = false;
   /** Whether the body has begun and is a stream. */
   #isStream = false;
   #into: Collector;
@@ -134,7 +139,6 @@ class VendorStream implements Pieces {
 
   constructor(call: ModelCall, open: Open, model: string, format: WireFormat, learned: Learned) {
     this.#call = call;
-    this.#maxTokens = call.maxTokens;
     this.#open = open;
     this.#model = model;
     this.#format = format;
@@ -166,7 +170,8 @@ class VendorStream implements Pieces {
   async #advance(): Promise<NextPiece> {
     try {
       if (this.#failure) throw this.#failure.error;
-      if (!this.#response && this.#call) this.#response = await this.#open(this.#call);
+      if (!this.#response && this.#call)
+        ({ response: this.#response, isLowered: this.#isLowered } = await this.#open(this.#call));
       const reading = this.#response?.read();
       const first = reading instanceof Promise ? await reading : reading;
       // Removes a byte order mark too. Some servers send line feeds while the model works.
@@ -256,8 +261,7 @@ class VendorStream implements Pieces {
     }
     this.#isDone = true;
     const named = version === undefined ? {} : { version };
-    const isOwn = reason === "length" && this.#maxTokens !== undefined && this.#learned.maxTokens < this.#maxTokens;
-    const limit = isOwn ? { isOwnLimit: true as const } : {};
+    const limit = reason === "length" && this.#isLowered ? { isOwnLimit: true as const } : {};
     return { done: false, value: { type: "end", reason, ...limit, usage, model: this.#model, ...named } };
   }
 

@@ -126,6 +126,24 @@ describe.for(["REST", "Connect", "gRPC"] as const)("the charge table over %s", (
     }
   });
 
+  test("does not charge an answer for which less than max_tokens fitted into the context window", async ({
+    harness: { openai },
+    callers,
+  }) => {
+    const { each, charged } = callers(way);
+    const message =
+      "This model's maximum context length is 16385 tokens. However, you requested 19000 tokens (7000 in the " +
+      "messages, 12000 in the completion).";
+    openai.always({ text: "word ".repeat(9_000), finish: "length", usage: { input: 7_000, output: 9_385 } });
+    for (const [kind, ask] of Object.entries(each)) {
+      openai.reply({ status: 400, error: { message, code: "context_length_exceeded" } });
+      const request = { ...fresh(), maxTokens: 12_000 };
+      const { text: _, ...answer } = await ask(request);
+      assert.deepEqual(answer, { finish: "length", credits: 0, notices: ["cut_short"] }, kind);
+      await charged(request, "cut_short", 0);
+    }
+  });
+
   test("does not charge a unary caller who left, and aborts the work", async ({ harness: { openai }, callers }) => {
     const { unary, charged, arrival } = callers(way);
     openai.always({ end: "silent" });

@@ -209,7 +209,7 @@ export type EndReason = "stop" | "length" | "content_filter" | "unknown";
 export interface End {
   readonly type: "end";
   readonly reason: EndReason;
-  /** With the reason `length`: the limit was that of the model, which is below that of the call. */
+  /** With the reason `length`: the limit was that of the model or its window, which is below that of the call. */
   readonly isOwnLimit?: true;
   /** Undefined if the vendor reported none. */
   readonly usage: TokenUsage | undefined;
