@@ -18,6 +18,11 @@ export interface Learned {
   unopened: Unopened;
 }
 
+/** Whether the first mark of thinking may be missing. Without reasoning there is none, nor in JSON that is enforced. */
+export function unopenedIn({ unopened }: Learned, { reasoning, format }: ModelCall): Unopened {
+  return reasoning === "none" || format ? "no" : unopened;
+}
+
 /** The options of one call. They start as learned, and change with each refusal. */
 export class CallOptions {
   readonly #format: WireFormat;

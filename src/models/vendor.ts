@@ -3,7 +3,7 @@ import { traceHeaders } from "../telemetry/tracing.ts";
 import type { HttpClient } from "./http.ts";
 import { LargeParts } from "./large-body.ts";
 import { createOfflineModel } from "./offline/model.ts";
-import { CallOptions, type Learned } from "./options.ts";
+import { CallOptions, type Learned, unopenedIn } from "./options.ts";
 import type { ModelEntry, Vendor } from "./port/entry.ts";
 import type { Model, ModelCall, NextPiece, Piece, Pieces } from "./port/model.ts";
 import { cutOff, ModelError } from "./port/model-error.ts";
@@ -66,7 +66,9 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   };
 
   /** Sends a call until the model takes its options. @throws ModelError */
-  async function open(call: ModelCall): Promise<Opened> {
+  async function open(asked: ModelCall): Promise<Opened> {
+    // The server would look for stop sequences in the thinking, too. The engine finds them in the text.
+    const call = asked.stops && unopenedIn(learned, asked) !== "no" ? { ...asked, stops: [] } : asked;
     const options = new CallOptions(format, learned, call);
     const large = new LargeParts();
     let refused: { option: Option; body: string; error: ModelError } | undefined;
@@ -144,8 +146,7 @@ class VendorStream implements Pieces {
     this.#format = format;
     this.#learned = learned;
     this.#hasRoom = learned.thinks;
-    // A call without reasoning has no thinking, nor has JSON that the server enforces.
-    this.#unopened = call.reasoning === "none" || call.format ? "no" : learned.unopened;
+    this.#unopened = unopenedIn(learned, call);
     this.#into = new Collector(takesCalls(call), this.#unopened);
   }
 
@@ -266,15 +267,15 @@ class VendorStream implements Pieces {
   }
 
   /**
-   * Each whole answer of a model that leaves out the first mark has the second one, so an answer without it shows that
-   * this is none.
+   * Each whole answer with text of a model that leaves out the first mark has the second one, so an answer without it
+   * shows that this is none.
    */
   #learnMarks(): void {
     const { isUnopened, reason, calls } = this.#into;
     const learned = this.#learned;
     if (this.#unopened === "no" || learned.unopened === "no") return;
     if (isUnopened) learned.unopened = "yes";
-    else if (calls.length === 0 && (reason === "stop" || reason === "unknown")) learned.unopened = "no";
+    else if (!this.#call && calls.length === 0 && (reason === "stop" || reason === "unknown")) learned.unopened = "no";
   }
 
   #readEvent(data: string): void {

@@ -355,6 +355,21 @@ test("drops thinking whose first mark is in the prompt of a model that thinks", 
   vendor.always({});
 });
 
+test("sends no stop sequences where a server would find them in thinking without its first mark", async () => {
+  const model = createVendorModel(vendor.entry({ ...COMPATIBLE, thinks: true }), http);
+  const asked = async (...text: string[]) => {
+    vendor.always({ text });
+    const before = vendor.calls.length;
+    await complete(model, call({ stops: ["\n"] }));
+    return vendor.calls.slice(before).map(({ body }) => JSON.parse(body).stop);
+  };
+  assert.deepEqual(await asked("Okay.\n", "</think>", "Paris."), [undefined]);
+  assert.deepEqual(await asked("Okay.\n", "</think>", "Paris."), [undefined]);
+  assert.deepEqual(await asked("Paris."), [undefined]);
+  assert.deepEqual(await asked("Paris."), [["\n"]]);
+  vendor.always({});
+});
+
 test("streams a model that thinks at once where the server sends its thinking apart", async () => {
   const model = createVendorModel(vendor.entry({ ...COMPATIBLE, thinks: true }), http);
   const chunk = (delta: object, finish_reason: string | null = null) =>
