@@ -3,7 +3,7 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { ANNOTATIONS } from "./merge-schemas.ts";
 import { memberStep, quoted } from "./path.ts";
-import { expressionOf } from "./pattern.ts";
+import { MAX_CLASSES, MAX_PATTERN, Patterns } from "./pattern.ts";
 import { typesOfValue } from "./value-types.ts";
 
 /** Size limit of a schema as compact JSON, in UTF-8 bytes. */
@@ -25,6 +25,7 @@ interface Place {
   /** The declared types. */
   types: string[];
   rules: SchemaRules;
+  patterns: Patterns;
 }
 
 export interface SchemaRules {
@@ -66,7 +67,7 @@ export function checkSchema(text: string, rules: SchemaRules = SPECIFICATION): v
     if (type && literal(type) !== "object")
       refuse(path, 'The type of the root must be "object". Wrap the answer in one.');
   }
-  checkNode({ node, path, level: 1, rules });
+  checkNode({ node, path, level: 1, rules, patterns: new Patterns() });
 }
 
 /** @throws Failure naming `path` */
@@ -79,7 +80,8 @@ export function parseSchema(text: string, path: string): JsonNode {
   }
 }
 
-function checkNode({ node, path, level, rules }: Omit<Place, "types">): void {
+function checkNode(given: Omit<Place, "types">): void {
+  const { node, path, level, rules } = given;
   if (level > MAX_LEVELS) {
     refuse(path, `The schema is nested deeper than ${MAX_LEVELS} levels. Flatten it.`);
   }
@@ -94,7 +96,7 @@ function checkNode({ node, path, level, rules }: Omit<Place, "types">): void {
       );
     }
   }
-  const place: Place = { node, path, level, rules, types: readTypes(node, path, rules) };
+  const place: Place = { ...given, types: readTypes(node, path, rules) };
   for (const [keyword, value] of node.members) KEYWORDS.get(keyword)?.(value, keyword, place);
   if (place.types.includes("array") && !member(node, "items")) {
     refuse(path, 'An array must declare "items", the schema of its elements.');
@@ -146,14 +148,14 @@ function readTypes(node: JsonNode, path: string, { nullableObjects }: SchemaRule
   refuse(path, `A list as "type" must name some of ${listed.join(", ")}, each once.`);
 }
 
-function checkItems(node: JsonNode, _: string, { path, level, rules }: Place): void {
-  checkNode({ node, path: `${path}.items`, level: level + 1, rules });
+function checkItems(node: JsonNode, _: string, { path, level, ...place }: Place): void {
+  checkNode({ ...place, node, path: `${path}.items`, level: level + 1 });
 }
 
-function checkProperties(value: JsonNode, _: string, { path, level, rules }: Place): void {
+function checkProperties(value: JsonNode, _: string, { path, level, ...place }: Place): void {
   if (value.kind !== "object") refuse(path, '"properties" must be an object of name and schema.');
   for (const [name, node] of value.members)
-    checkNode({ node, path: `${path}.properties${memberStep(name)}`, level: level + 1, rules });
+    checkNode({ ...place, node, path: `${path}.properties${memberStep(name)}`, level: level + 1 });
 }
 
 function checkRequired(value: JsonNode, _: string, { node, path }: Place): void {
@@ -193,10 +195,14 @@ function checkLength(value: JsonNode, keyword: string, { path }: Place): void {
   if (!number || number.negative || !isIntegral(number)) refuse(path, `"${keyword}" must be an integer of at least 0.`);
 }
 
-function checkPattern(value: JsonNode, keyword: string, { path }: Place): void {
+function checkPattern(value: JsonNode, keyword: string, { path, patterns }: Place): void {
   const pattern = literal(value);
-  if (typeof pattern !== "string" || !expressionOf(pattern))
-    refuse(path, `"${keyword}" must be a regular expression that JavaScript can read.`);
+  if (typeof pattern === "string" && patterns.read(pattern)) return;
+  refuse(
+    path,
+    `"${keyword}" must be a regular expression that JavaScript can read, of at most ${MAX_PATTERN} characters, with ` +
+      `few optional parts and alternatives. All of a schema may have ${MAX_CLASSES} classes such as \\p{L}.`,
+  );
 }
 
 function checkBound(value: JsonNode, keyword: string, { path }: Place): void {

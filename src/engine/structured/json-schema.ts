@@ -3,7 +3,7 @@ import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import { type Keyword, NoSchema, type SchemaReader } from "./keyword.ts";
 import { nodeAt } from "./path.ts";
-import { expressionOf } from "./pattern.ts";
+import { Patterns } from "./pattern.ts";
 import type { Rule } from "./rules.ts";
 
 /** A schema that values can be checked against. */
@@ -40,7 +40,7 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map([...ASSERTIONS, ...APPLIC
 class Reader implements SchemaReader {
   readonly #root: JsonNode;
   readonly #rules = new Map<JsonNode, Rule[]>();
-  readonly #patterns = new Map<string, RegExp>();
+  readonly #patterns = new Patterns();
   readonly #unread: [JsonNode, Rule[]][] = [];
   hasPatterns = false;
   readonly unchecked = new Set<string>();
@@ -101,9 +101,8 @@ class Reader implements SchemaReader {
 
   pattern(text: string): RegExp {
     this.hasPatterns = true;
-    const pattern = this.#patterns.get(text) ?? expressionOf(text);
+    const pattern = this.#patterns.read(text);
     if (!pattern) throw new NoSchema();
-    this.#patterns.set(text, pattern);
     return pattern;
   }
 }

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
+import { z } from "zod";
 import { Failure } from "../../../src/contract/failure.ts";
+import { LooseEffort } from "../../../src/engine/structured/bounded.ts";
 import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
+import { looseSchema } from "../../../src/engine/structured/loose-schema.ts";
 
 const ROOT = "response_format.schema";
 
@@ -215,4 +218,47 @@ describe("checkSchema refuses", () => {
 
 it("names an unsupported keyword even when the type is missing too", () => {
   refuses('{"type":"object","properties":{"a":{"$ref":"#"}}}', `${ROOT}.properties.a`, /"\$ref" is not supported/);
+});
+
+describe("checkSchema with patterns", () => {
+  const rules = { path: ROOT, nullableObjects: true, moreKeywords: true };
+  const schemaOf = (patterns: string[]) => {
+    const entries = patterns.map((pattern, i) => [`p${i}`, { type: "string", pattern }]);
+    return JSON.stringify({ type: "object", properties: Object.fromEntries(entries) });
+  };
+  const repeated = (part: string, length: number) => part.repeat(length / part.length);
+
+  it("accepts those of zod, and the same class of Unicode in many members", () => {
+    const { date, datetime, duration } = z.iso;
+    const types = [date(), datetime({ offset: true, local: true }), duration(), z.email(), z.uuid(), z.cidrv6()];
+    const written = types.map((type) => String(z.toJSONSchema(type).pattern));
+    for (const patterns of [
+      [...written, "a".repeat(512)],
+      [repeated("\\p{L}", 160)],
+      Array(200).fill("^[\\p{L}\\P{N}]+$"),
+    ])
+      checkSchema(schemaOf(patterns), rules);
+  });
+
+  it("refuses those that JavaScript cannot read, or that take long to prepare", () => {
+    const classes = Array.from({ length: 33 }, (_, i) => `\\p{L}${i}`);
+    for (const patterns of [["("], ["a".repeat(513)], [repeated("\\W?", 57)], [repeated("\\p{L}", 165)], classes]) {
+      const path = `${ROOT}.properties.p${patterns.length - 1}`;
+      const isRefused = ({ kind, field, message }: Failure) =>
+        kind === "invalid_response_schema" && field === path && message.includes('"pattern"');
+      assert.throws(() => checkSchema(schemaOf(patterns), rules), isRefused);
+    }
+  });
+});
+
+it("checks answers against hostile patterns without holding the event loop for long", () => {
+  const [many, few] = [`^q${"\\W?".repeat(330)}10`, `^q${"\\W?".repeat(15)}${"a".repeat(400)}`];
+  for (const pattern of [many, few, "^(a+)+$"]) {
+    const before = process.threadCpuUsage();
+    const properties = { p0: { type: "string", pattern } };
+    const { validate } = looseSchema(JSON.stringify({ type: "object", properties }));
+    for (let tries = 0; tries < 3; tries++) validate(`{"p0":"${"a".repeat(40)}!"}`, new LooseEffort());
+    const { user, system } = process.threadCpuUsage(before);
+    assert.ok(user + system < 300_000, `${user + system} µs: ${pattern.slice(0, 40)}`);
+  }
 });

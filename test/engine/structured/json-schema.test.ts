@@ -159,6 +159,7 @@ describe("a schema of JSON Schema 2020-12", () => {
       ['{"$ref":"#/$defs/none"}', 'the keyword "$ref" is not checked'],
       ['{"exclusiveMinimum":true}', 'the keyword "exclusiveMinimum" is not checked'],
       ['{"pattern":"("}', 'the keyword "pattern" is not checked'],
+      [`{"pattern":"${"\\\\W?".repeat(400)}"}`, 'the keyword "pattern" is not checked'],
       ['{"pattern":"^\\\\d\\\\-\\\\d$"}', undefined],
       ['{"properties":{"a":1}}', "it is no schema of JSON Schema 2020-12"],
     ];
