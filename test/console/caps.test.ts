@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { test as base, describe } from "vitest";
+import { prefixOf } from "../../src/admission/secret.ts";
 import { fixture } from "../helpers/lifetime.ts";
 import { until } from "../helpers/until.ts";
 import { type ConsoleTest, openConsole, signIn, skipReason, visit } from "./chromium.ts";
@@ -164,13 +165,17 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     };
     const statusOf = async (secret: string) =>
       (await service.post("/v1/generate", { prompt: "What is 6 * 7?" }, { "x-api-key": secret })).status;
+    const rows = page.getByRole("region", { name: "Keys", exact: true }).getByRole("row", { name: /^importer/ });
+    /** Waits until the list has loaded again and shows the key, by the first characters of its secret. */
+    const listed = (secret: string) => rows.filter({ hasText: prefixOf(secret) }).waitFor();
     const second = await rotate("At once");
+    await listed(second);
     await until(async () => (await statusOf(old)) === 401);
     await until(async () => (await statusOf(second)) === 429);
     const third = await rotate("In a day");
     assert.equal(await statusOf(third), 200);
     assert.equal(await statusOf(second), 429);
-    const rows = page.getByRole("region", { name: "Keys", exact: true }).getByRole("row", { name: /^importer/ });
+    await listed(third);
     assert.equal(await rows.count(), 2);
     assert.match(await rows.last().innerText(), /20\d\d-\d\d-\d\d\s/);
     for (const left of [1, 0]) {
