@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, test } from "vitest";
 import { Failure } from "../../src/contract/failure.ts";
 import { answer, type EngineEvent, type Question } from "../../src/engine/answer.ts";
-import { LooseEffort } from "../../src/engine/structured/bounded.ts";
+import { LooseEffort } from "../../src/engine/structured/effort.ts";
 import { looseValidator } from "../../src/engine/structured/loose-schema.ts";
 import { createValidators } from "../../src/engine/structured/validate.ts";
 import { createTokenizer } from "../../src/engine/tokens/tokens.ts";

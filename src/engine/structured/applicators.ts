@@ -51,7 +51,8 @@ const patternProperties: Keyword = (node, _, reader) => {
     if (value.kind !== "object") return;
     check.spend(value.members.length * rules.length);
     for (const [name, child] of value.members)
-      for (const [expression, rule] of rules) if (expression.test(name)) rule(child, { above, step: name }, check);
+      for (const [expression, rule] of rules)
+        if (check.matches(expression, name)) rule(child, { above, step: name }, check);
   };
 };
 
@@ -64,7 +65,7 @@ const additionalProperties: Keyword = (node, schema, reader) => {
     if (value.kind !== "object") return;
     check.spend(value.members.length * expressions.length);
     for (const [name, child] of value.members) {
-      if (known.has(name) || expressions.some((expression) => expression.test(name))) continue;
+      if (known.has(name) || expressions.some((expression) => check.matches(expression, name))) continue;
       if (rule) rule(child, { above, step: name }, check);
       else check.fail(above, `must not have the property ${quoted(name)}`);
     }

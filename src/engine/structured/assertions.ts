@@ -95,7 +95,7 @@ const pattern: Keyword = (node, _, reader) => {
   const expected = `must match pattern ${shortened(node)}`;
   return (value, place, check) => {
     const own = stringOf(value);
-    if (own !== undefined && !expression.test(own)) check.fail(place, expected);
+    if (own !== undefined && !check.matches(expression, own)) check.fail(place, expected);
   };
 };
 

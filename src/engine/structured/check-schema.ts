@@ -3,7 +3,7 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { ANNOTATIONS } from "./merge-schemas.ts";
 import { memberStep, quoted } from "./path.ts";
-import { MAX_CLASSES, MAX_PATTERN, Patterns } from "./pattern.ts";
+import { MAX_CLASSES, MAX_PARTS, MAX_PATTERN, Patterns } from "./patterns.ts";
 import { typesOfValue } from "./value-types.ts";
 
 /** Size limit of a schema as compact JSON, in UTF-8 bytes. */
@@ -200,8 +200,9 @@ function checkPattern(value: JsonNode, keyword: string, { path, patterns }: Plac
   if (typeof pattern === "string" && patterns.read(pattern)) return;
   refuse(
     path,
-    `"${keyword}" must be a regular expression that JavaScript can read, of at most ${MAX_PATTERN} characters, with ` +
-      `few optional parts and alternatives. All of a schema may have ${MAX_CLASSES} classes such as \\p{L}.`,
+    `"${keyword}" must be a regular expression that JavaScript can read, of at most ${MAX_PATTERN} characters, ` +
+      `without references such as \\1. All of a schema may have ${MAX_PARTS} parts, where a{3} counts as three, and ` +
+      `${MAX_CLASSES} different classes such as \\p{L}.`,
   );
 }
 

@@ -3,14 +3,13 @@ import { APPLICATORS } from "./applicators.ts";
 import { ASSERTIONS } from "./assertions.ts";
 import { type Keyword, NoSchema, type SchemaReader } from "./keyword.ts";
 import { nodeAt } from "./path.ts";
-import { Patterns } from "./pattern.ts";
+import type { Pattern } from "./pattern.ts";
+import { Patterns } from "./patterns.ts";
 import type { Rule } from "./rules.ts";
 
 /** A schema that values can be checked against. */
 export interface Schema {
   readonly rule: Rule;
-  /** Whether it has regular expressions, whose time only a clock can bound. */
-  readonly hasPatterns: boolean;
   /** Those of its keywords that are not checked. */
   readonly unchecked: ReadonlySet<string>;
 }
@@ -25,8 +24,7 @@ export function prepareSchema(root: JsonNode): Schema {
   const reader = new Reader(root);
   const rule = reader.rule(root);
   reader.finish();
-  const { hasPatterns, unchecked } = reader;
-  return { rule, hasPatterns, unchecked };
+  return { rule, unchecked: reader.unchecked };
 }
 
 /** Keywords that change what is valid and are not checked. The last three are of other drafts. */
@@ -42,7 +40,6 @@ class Reader implements SchemaReader {
   readonly #rules = new Map<JsonNode, Rule[]>();
   readonly #patterns = new Patterns();
   readonly #unread: [JsonNode, Rule[]][] = [];
-  hasPatterns = false;
   readonly unchecked = new Set<string>();
 
   constructor(root: JsonNode) {
@@ -99,8 +96,7 @@ class Reader implements SchemaReader {
     return this.rule(schema);
   }
 
-  pattern(text: string): RegExp {
-    this.hasPatterns = true;
+  pattern(text: string): Pattern {
     const pattern = this.#patterns.read(text);
     if (!pattern) throw new NoSchema();
     return pattern;

@@ -1,5 +1,6 @@
 import type { JsonNode } from "../../contract/json.ts";
 import { type Decimal, decimalOf, isNumber } from "./decimal.ts";
+import type { Pattern } from "./pattern.ts";
 import { type Rule, stringOf } from "./rules.ts";
 
 /** Thrown for what is no schema of JSON Schema 2020-12. */
@@ -12,7 +13,7 @@ export interface SchemaReader {
   /** The rule of the schema at a JSON pointer. @throws NoSchema */
   target(pointer: string): Rule;
   /** A regular expression. @throws NoSchema */
-  pattern(text: string): RegExp;
+  pattern(text: string): Pattern;
   /** The rule of a keyword that is not checked. */
   skip(keyword: string): Rule;
 }

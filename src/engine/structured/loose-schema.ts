@@ -1,12 +1,12 @@
 import { Failure } from "../../contract/failure.ts";
 import { parseJson } from "../../contract/json.ts";
 import { TextCache } from "../../contract/text-cache.ts";
-import { type LooseEffort, within } from "./bounded.ts";
 import { checkSchema } from "./check-schema.ts";
+import { type Effort, Exhausted } from "./effort.ts";
 import { prepareSchema, type Schema } from "./json-schema.ts";
 import { NoSchema } from "./keyword.ts";
 import { quoted } from "./path.ts";
-import { Check, Exhausted } from "./rules.ts";
+import { Check } from "./rules.ts";
 import { simplifySchema } from "./simplify-schema.ts";
 import { type Validator, type Validators, validated } from "./validate.ts";
 
@@ -25,7 +25,7 @@ export interface LooseSchema {
 }
 
 /** @param effort the work that may be left; an answer that would take more is not valid */
-type LooseValidator = (answer: string, effort: LooseEffort) => ReturnType<Validator>;
+type LooseValidator = (answer: string, effort: Effort) => ReturnType<Validator>;
 
 /** Longest schema that is prepared, in UTF-16 units. */
 const MAX_LENGTH = 32_768;
@@ -81,16 +81,13 @@ function isObject(answer: string): ReturnType<Validator> {
   return validated(answer, OTHER, () => []);
 }
 
-function validatorOf({ rule, hasPatterns }: Schema): LooseValidator {
+function validatorOf({ rule }: Schema): LooseValidator {
   return (answer, effort) =>
     validated(answer, OTHER, (value) => {
-      const run = () => {
-        const check = new Check(effort);
+      const check = new Check(effort);
+      try {
         rule(value, undefined, check);
         return check.errors;
-      };
-      try {
-        return hasPatterns ? within(effort, run) : run();
       } catch (error) {
         if (!(error instanceof Exhausted)) throw error;
         return ["The arguments could not be checked in time."];

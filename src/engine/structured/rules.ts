@@ -1,24 +1,14 @@
 import { type JsonNode, stringifyJson } from "../../contract/json.ts";
 import { decimalOf } from "./decimal.ts";
+import { type Effort, Exhausted } from "./effort.ts";
 import { memberStep } from "./path.ts";
+import type { Pattern } from "./pattern.ts";
 
 /** Most messages about one value, and of them those that a message about a choice quotes. */
 const MAX_ERRORS = 10;
 const MAX_QUOTED = 3;
 /** Most schemas within each other in a check. It bounds the stack: a schema can refer to itself. */
 const MAX_DEPTH = 1_000;
-
-/** The work that checks may take together. */
-export interface Effort {
-  /**
-   * Schemas that may still be applied to values; a long text and an object with many members count as several. A
-   * thousand steps take 0.1 to 0.3 ms.
-   */
-  steps: number;
-}
-
-/** Thrown where a check would take too much work. */
-export class Exhausted extends Error {}
 
 /** The place of a value in an answer. Undefined: the answer itself. */
 export type Place = { readonly above: Place; readonly step: string | number } | undefined;
@@ -94,6 +84,11 @@ export class Check {
   spend(steps: number): void {
     this.#effort.steps -= steps;
     if (this.#effort.steps < 0) throw new Exhausted();
+  }
+
+  /** Whether a part of a text matches a pattern. @throws Exhausted */
+  matches(pattern: Pattern, text: string): boolean {
+    return pattern.test(text, this.#effort);
   }
 
   fail(place: Place, message: string, nearest?: readonly Wrong[]): void {

@@ -1,8 +1,8 @@
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { TextCache } from "../../contract/text-cache.ts";
-import { LooseEffort, within } from "./bounded.ts";
+import { Exhausted, MAX_OPERATIONS } from "./effort.ts";
 import { prepareSchema } from "./json-schema.ts";
-import { Check, Exhausted } from "./rules.ts";
+import { Check } from "./rules.ts";
 
 /**
  * Validates an answer. `text` is the answer as compact JSON with its literals unchanged and without repeated members.
@@ -29,19 +29,16 @@ export function createValidators(max = 256): Validators {
 }
 
 function prepare(text: string): Validator {
-  const { rule, hasPatterns, unchecked } = prepareSchema(parseJson(text));
+  const { rule, unchecked } = prepareSchema(parseJson(text));
   const [gap] = unchecked;
   if (gap !== undefined) throw new TypeError(`The keyword ${gap} of a response schema is not checked.`);
   return (answer) =>
     validated(answer, "The answer must be one JSON object.", (value) => {
-      const run = () => {
-        // A schema of the table looks at each value once.
-        const check = new Check({ steps: Number.POSITIVE_INFINITY });
+      // A schema of the table looks at each value once.
+      const check = new Check({ steps: Number.POSITIVE_INFINITY, operations: MAX_OPERATIONS });
+      try {
         rule(value, undefined, check);
         return check.errors;
-      };
-      try {
-        return hasPatterns ? within(new LooseEffort(), run) : run();
       } catch (error) {
         if (!(error instanceof Exhausted)) throw error;
         return ["The answer could not be checked in time, because of the patterns."];

@@ -1,5 +1,5 @@
 import type { Tools, WrittenCall } from "../../models/port/model.ts";
-import { LooseEffort } from "../structured/bounded.ts";
+import { LooseEffort } from "../structured/effort.ts";
 import { looseValidator } from "../structured/loose-schema.ts";
 import { quoted } from "../structured/path.ts";
 import { repairArguments } from "../structured/repair.ts";

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { z } from "zod";
 import { Failure } from "../../../src/contract/failure.ts";
-import { LooseEffort } from "../../../src/engine/structured/bounded.ts";
 import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
-import { looseSchema } from "../../../src/engine/structured/loose-schema.ts";
 
 const ROOT = "response_format.schema";
 
@@ -240,25 +238,16 @@ describe("checkSchema with patterns", () => {
       checkSchema(schemaOf(patterns), rules);
   });
 
-  it("refuses those that JavaScript cannot read, or that take long to prepare", () => {
-    const classes = Array.from({ length: 33 }, (_, i) => `\\p{L}${i}`);
-    for (const patterns of [["("], ["a".repeat(513)], [repeated("\\W?", 57)], [repeated("\\p{L}", 165)], classes]) {
+  it("refuses those that JavaScript cannot read, that refer to groups, or that are too large", () => {
+    const scripts =
+      "Arab Armn Beng Cans Cher Cyrl Deva Ethi Geor Grek Gujr Guru Hang Hani Hebr Hira Kana Khmr Knda Laoo Latn Mlym " +
+      "Mong Mymr Ogam Orya Sinh Syrc Taml Telu Thaa Thai Tibt";
+    const classes = scripts.split(" ").map((script) => `\\p{sc=${script}}`);
+    for (const patterns of [["("], ["a".repeat(513)], ["(a)\\1"], ["(?:a{999}){999}"], classes]) {
       const path = `${ROOT}.properties.p${patterns.length - 1}`;
       const isRefused = ({ kind, field, message }: Failure) =>
         kind === "invalid_response_schema" && field === path && message.includes('"pattern"');
       assert.throws(() => checkSchema(schemaOf(patterns), rules), isRefused);
     }
   });
-});
-
-it("checks answers against hostile patterns without holding the event loop for long", () => {
-  const [many, few] = [`^q${"\\W?".repeat(330)}10`, `^q${"\\W?".repeat(15)}${"a".repeat(400)}`];
-  for (const pattern of [many, few, "^(a+)+$"]) {
-    const before = process.threadCpuUsage();
-    const properties = { p0: { type: "string", pattern } };
-    const { validate } = looseSchema(JSON.stringify({ type: "object", properties }));
-    for (let tries = 0; tries < 3; tries++) validate(`{"p0":"${"a".repeat(40)}!"}`, new LooseEffort());
-    const { user, system } = process.threadCpuUsage(before);
-    assert.ok(user + system < 300_000, `${user + system} µs: ${pattern.slice(0, 40)}`);
-  }
 });

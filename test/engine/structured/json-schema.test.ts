@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { parseJson } from "../../../src/contract/json.ts";
-import { LooseEffort } from "../../../src/engine/structured/bounded.ts";
+import { LooseEffort } from "../../../src/engine/structured/effort.ts";
 import { prepareSchema } from "../../../src/engine/structured/json-schema.ts";
 import { looseSchema } from "../../../src/engine/structured/loose-schema.ts";
 import { Check } from "../../../src/engine/structured/rules.ts";
@@ -11,7 +11,7 @@ import { Check } from "../../../src/engine/structured/rules.ts";
 type Node = Record<string, unknown> | boolean;
 
 const errorsOf = (schema: string, value: string) => {
-  const check = new Check({ steps: 100_000 });
+  const check = new Check(new LooseEffort());
   prepareSchema(parseJson(schema)).rule(parseJson(value), undefined, check);
   return check.errors;
 };
@@ -207,11 +207,11 @@ describe("a schema of JSON Schema 2020-12", () => {
 
 describe("the work of checks is bounded", () => {
   const slow = `{"properties":{"a":{"type":"string","\\u0070attern":"^(a+)+$"}}}`;
-  const long = JSON.stringify({ a: `${"a".repeat(40)}!` });
+  const long = JSON.stringify({ a: `${"a".repeat(100_000)}!` });
 
   test("for a pattern, however the schema spells the keyword, and for all calls of an answer together", () => {
-    const { verdicts, ms } = judge(slow, '{"a":"aa"}', ...Array(128).fill(long), '{"a":"aa"}');
-    assert.deepEqual(verdicts, [true, ...Array(129).fill(false)]);
+    const { verdicts, ms } = judge(slow, '{"a":"aa"}', ...Array(8).fill(long), '{"a":"aa"}');
+    assert.deepEqual(verdicts, [true, ...Array(9).fill(false)]);
     assert.ok(ms < 200, `${ms} ms`);
   });
 
@@ -267,7 +267,6 @@ describe("the work of checks is bounded", () => {
       const parts = Array.from({ length }, (_, i) => `"p${i}":{}`).join();
       return `{"patternProperties":{${parts}},"additionalProperties":false}`;
     };
-    // The time of a check passes also while a busy machine runs other processes, so few patterns are to be matched.
     assert.deepEqual(judge(withParts(9), '{"p7":1}', '{"other":1}').verdicts, [true, false]);
     const wide = withParts(3_000);
     assert.ok(wide.length < 32_768);
