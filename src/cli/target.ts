@@ -1,3 +1,5 @@
+import { stat } from "node:fs/promises";
+import { hostname, networkInterfaces } from "node:os";
 import type { Command } from "commander";
 import { dataDirOf } from "../config/data-dir.ts";
 import { operatorTokenFile, readDiscovery } from "../discovery/data-folder.ts";
@@ -42,16 +44,16 @@ const { env } = process;
 /**
  * Finds the service: by the named profile, else by the environment, else by the data folder in the current folder, else
  * by the default profile. The token of a data folder or a profile is only for the service of that.
- * @throws CliError if the profile does not exist or the address is not valid
+ * @throws CliError if the profile does not exist, the address is not valid or the folder is not to be trusted
  */
 export async function findTarget(command: Command): Promise<Target> {
   const { rpcUrl: given, profile: name = env.CHORUS_PROFILE } = command.optsWithGlobals<GlobalOptions>();
   const here = dataDirOf(env);
   const isGiven = given || env.CHORUS_RPC_URL || env.DATA_DIR;
-  const isDefault = !name && !isGiven && (await readDiscovery(here)).rpcUrl === undefined;
-  const profile = await readProfile(name, isDefault);
-  const dataDir = profile ? profile.dataDir : here;
-  const found = dataDir === undefined ? {} : await readDiscovery(dataDir);
+  const around = await readOwnFolder(here, !name && !isGiven);
+  const profile = await readProfile(name, !name && !isGiven && around.rpcUrl === undefined);
+  const { dataDir } = profile ?? { dataDir: here };
+  const found = profile ? await (dataDir ? readDiscovery(dataDir) : {}) : around;
   const own = profile?.rpcUrl || found.rpcUrl || USUAL_URL;
   const rpcUrl = given || profile?.rpcUrl || (name ? "" : env.CHORUS_RPC_URL) || own;
   if (!/^https?:\/\/[^/]/.test(rpcUrl) || !URL.canParse(rpcUrl)) {
@@ -80,6 +82,37 @@ export async function findTarget(command: Command): Promise<Target> {
   };
 }
 
+/**
+ * Reads the data folder around the command. One that nobody has named may come from somebody else, and would get the
+ * tokens of the environment and the prompts: it counts only if it belongs to this user and names a service on this
+ * machine.
+ * @param isWanted whether the service of the folder is to be used; else a folder that does not count is as if empty
+ * @throws CliError that says why the folder does not count
+ */
+async function readOwnFolder(folder: string, isWanted: boolean): ReturnType<typeof readDiscovery> {
+  const found = await readDiscovery(folder);
+  if (env.DATA_DIR || found.rpcUrl === undefined) return found;
+  const { uid } = await stat(folder);
+  const isOwn = process.getuid === undefined || uid === process.getuid();
+  if (isOwn && isOfThisMachine(found.rpcUrl)) return found;
+  if (!isWanted) return {};
+  const reason = isOwn ? `its address is not one of this machine: ${found.rpcUrl}` : "it belongs to another user";
+  throw new CliError(
+    `The service of ${folder} is not used, because the folder may come from somebody else: ${reason}. ` +
+      "Set DATA_DIR to the folder if you trust it, or name another service.",
+  );
+}
+
+function isOfThisMachine(address: string): boolean {
+  const { hostname: host = "" } = URL.parse(address) ?? {};
+  const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map((of) => of.address));
+  return isLoopback(host) || [...own, hostname().toLowerCase()].includes(host.replace(/^\[|\]$/g, ""));
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
 /** Whether two addresses are those of one server: the loopback addresses of a port are. */
 function isSameServer(one: string, other: string): boolean {
   return URL.canParse(one) && serverOf(one) === serverOf(other);
@@ -87,8 +120,7 @@ function isSameServer(one: string, other: string): boolean {
 
 function serverOf(address: string): string {
   const { protocol, hostname, port } = new URL(address);
-  const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  return `${protocol}//${isLoopback ? "loopback" : hostname}:${port}`;
+  return `${protocol}//${isLoopback(hostname) ? "loopback" : hostname}:${port}`;
 }
 
 /** Reads the profiles. @throws CliError that names a file that is not valid */

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "vitest";
+import { writeDiscovery } from "../../src/discovery/data-folder.ts";
 import { runCli, spawnCli } from "../helpers/cli.ts";
 import { CHILD_ENV } from "../helpers/environment.ts";
 import { startService } from "../helpers/service.ts";
@@ -92,6 +93,44 @@ test("sends the token of a data folder or profile only to the service of that", 
   assert.deepEqual(secrets, ["Bearer op_given"]);
   const { port } = new URL(service.rpcUrl);
   assert.equal((await runCli(["--rpc-url", `http://localhost:${port}/`, "keys", "list"], here)).code, 0);
+});
+
+test("sends no secret to the service of a data folder that may come from somebody else", async (t) => {
+  const secrets: unknown[] = [];
+  const other = createServer(({ headers }, response) => {
+    secrets.push(headers.authorization ?? headers["x-api-key"]);
+    response.end();
+  });
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  t.onTestFinished(() => void other.close());
+  const { port } = other.address() as AddressInfo;
+  const folder = await mkdtemp(join(tmpdir(), "chorus-cli-"));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
+  const dataDir = join(folder, ".chorus");
+  const given = { OPERATOR_TOKEN: "op_given", CHORUS_API_KEY: "ck_given" };
+  const [here, elsewhere] = [`http://127.0.0.1:${port}`, "http://192.0.2.1:8081"];
+  const run = async (address: string, args: string[], env: Record<string, string> = {}, user = process.getuid?.()) => {
+    await writeDiscovery(dataDir, { rpcUrl: address, restUrl: address, operatorToken: "op_kept" });
+    const preload = `data:text/javascript,process.getuid = () => ${user}`;
+    const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
+    const options = { cwd: folder, env: { ...CHILD_ENV, ...given, ...env } };
+    const child = spawn(process.execPath, ["--import", preload, main, ...args], options);
+    return text(child.stderr);
+  };
+  for (const args of [
+    ["keys", "list"],
+    ["ask", "hello"],
+  ]) {
+    assert.match(await run(elsewhere, args), /\.chorus is not used, .* not one of this machine: http:\/\/192/);
+    assert.match(await run(here, args, {}, -1), /\.chorus is not used, .* it belongs to another user\. Set DATA_DIR/);
+  }
+  assert.deepEqual(secrets, []);
+  await run(elsewhere, ["keys", "list"], { CHORUS_RPC_URL: here, OPERATOR_TOKEN: "" });
+  assert.deepEqual(secrets, []);
+  await run(here, ["keys", "list"]);
+  await run(here, ["ask", "hello"]);
+  await run(here, ["keys", "list"], { DATA_DIR: dataDir }, -1);
+  assert.deepEqual(secrets, ["Bearer op_given", "ck_given", "Bearer op_given"]);
 });
 
 test("says that the connection ended, and not that another server listens", async (t) => {
