@@ -102,7 +102,8 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
       if (!row) throw new Error("no rule was written");
       // Nobody has seen the secret of a rule that sent e-mail.
       const secret = row.secret === fresh && !isMail ? fresh : "";
-      await record(query, actor, id, "alerts.set", { ...alertsOf(row), format: row.format, newSecret: secret !== "" });
+      const details = { ...alertsOf(row), webhookUrl: isMail ? row.url : new URL(row.url).origin, format: row.format };
+      await record(query, actor, id, "alerts.set", { ...details, newSecret: secret !== "" });
       return { alerts: alertsOf(row), secret };
     });
   };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createClient } from "@connectrpc/connect";
+import { ActivityService } from "../../gen/chorus/admin/v1/activity_pb.js";
 import { AlertDeliveryState, AlertFormat, AlertService } from "../../gen/chorus/admin/v1/alerts_pb.js";
 import { WorkspaceService } from "../../gen/chorus/admin/v1/workspaces_pb.js";
 import { testDatabase } from "../helpers/database.ts";
@@ -372,6 +373,20 @@ test("refuses invalid alerts and private webhooks, and keeps the alerts of owner
   await assert.rejects(other.alerts.getAlerts({ workspace: "team" }, other.options), /There is no workspace/);
   await alerts.clearAlerts({}, options);
   assert.equal((await alerts.getAlerts({}, options)).alerts, undefined);
+});
+
+test("keeps the host of a webhook in the audit, and not its path, which may be a secret", async ({ t }) => {
+  const service = await startService(t, { env: ENV });
+  const { operatorToken, rpcUrl } = service;
+  const { alerts, options } = connect(service, operatorToken);
+  const activity = createClient(ActivityService, transports(rpcUrl)["Connect over HTTP/1.1"]);
+  const recorded = async (webhookUrl: string) => {
+    await alerts.setAlerts({ alerts: { webhookUrl, creditBelow: "1" } }, options);
+    const { entries } = await activity.listAudit({ action: "alerts.set", pageSize: 1 }, options);
+    return JSON.parse(entries[0]?.details ?? "{}").webhookUrl;
+  };
+  assert.equal(await recorded("https://hooks.slack.com/services/T0/B0/secret?a=b"), "https://hooks.slack.com");
+  assert.equal(await recorded("http://127.0.0.1:9/secret"), "http://127.0.0.1:9");
 });
 
 test("refuses a name that leads to a private address when the event is sent", async ({ t }) => {
