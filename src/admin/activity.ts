@@ -13,7 +13,7 @@ import type { Pool } from "../store/pool.ts";
 import { listAudit } from "./audit.ts";
 import { COLUMNS, type GenerationRow, generationMessage } from "./generation.ts";
 import { createRunTextAdmin } from "./run-text.ts";
-import { awaitOthers, createGetRun, createListRunning, findVisible, type RunParts } from "./runs.ts";
+import { awaitOthers, createGetRun, createListRunning, findVisible, findWithRun, type RunParts } from "./runs.ts";
 import type { Admin } from "./shared/admin.ts";
 import type { Actor } from "./shared/audit.ts";
 import { readTimestamp } from "./shared/fields.ts";
@@ -47,13 +47,16 @@ export function createActivityAdmin(parts: RunParts): ActivityAdmin {
  * @param admin takes a share of the connections for each call, so that these waits have none
  */
 export function afterOthers(admin: ActivityAdmin, hasOthers: (actor: Actor) => Promise<boolean>): ActivityAdmin {
-  const getRun: ActivityAdmin["getRun"] = async (request, actor) => {
-    const found = await admin.getRun(request, actor);
-    const { at, latencyMs = 0 } = found.generation ?? {};
-    if (found.running || found.intelligenceTrace || !at) return found;
-    const endedAt = Number(at.seconds) * 1_000 + (at.nanos ?? 0) / 1e6 + latencyMs;
-    return (await awaitOthers(() => hasOthers(actor), endedAt)) ? admin.getRun(request, actor) : found;
-  };
+  const getRun: ActivityAdmin["getRun"] = (request, actor) =>
+    findWithRun(
+      () => admin.getRun(request, actor),
+      ({ running, intelligenceTrace, generation: { at, latencyMs } = {} }) => ({
+        intelligenceTrace,
+        began: running ? undefined : at,
+        latencyMs,
+      }),
+      () => hasOthers(actor),
+    );
   return {
     ...admin,
     getRun,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { TimestampSchema, timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type ActivityService,
   CallOutcomeSchema,
@@ -49,6 +49,30 @@ export interface Runs {
 
 /** Time after the end of a request in which its replica stores its run and its text, in milliseconds. */
 const STORED_MS = 500;
+
+/** What tells whether the run of a found request is stored, and when the request ended. */
+interface Found {
+  readonly intelligenceTrace?: unknown;
+  /** When it began; undefined: there is nothing to wait for. */
+  readonly began: MessageInitShape<typeof TimestampSchema> | undefined;
+  readonly latencyMs: number | undefined;
+}
+
+/**
+ * Finds a request, and finds it again once other replicas have stored what ended on them, if its run is missing. Call
+ * it without a share of the connections, which others use meanwhile.
+ */
+export async function findWithRun<T>(
+  find: () => Promise<T>,
+  describe: (found: T) => Found,
+  hasOthers: Runs["hasOthers"],
+): Promise<T> {
+  const found = await find();
+  const { intelligenceTrace, began, latencyMs = 0 } = describe(found);
+  if (intelligenceTrace || !began) return found;
+  const endedAt = timestampMs(create(TimestampSchema, began)) + latencyMs;
+  return (await awaitOthers(hasOthers, endedAt)) ? find() : found;
+}
 
 /**
  * Waits until other replicas have stored what ended on them. Call it without a share of the connections, which others

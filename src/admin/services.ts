@@ -1,4 +1,3 @@
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type {
   GetGenerationRequest,
   MetricsRequest,
@@ -27,7 +26,7 @@ import { createOperationsAdmin } from "./operations.ts";
 import { recordOutcome } from "./outcomes.ts";
 import { createPeople } from "./people/people.ts";
 import { createMemberAdmin } from "./people/service.ts";
-import { awaitOthers, getGeneration, type Runs } from "./runs.ts";
+import { findWithRun, getGeneration, type Runs } from "./runs.ts";
 import { runAs, shared } from "./shared/run-as.ts";
 import { createOperatorSessions } from "./sign-in/operator-sessions.ts";
 import { createOwnerSessions } from "./sign-in/owner-sessions.ts";
@@ -93,15 +92,15 @@ export function createAdminServices(parts: AdminParts) {
       shares.run(workspaceId, () => recordOutcome(pool, request, { workspaceId, post: postLog, clock: parts.clock })),
     async getGeneration(request: GetGenerationRequest, caller: Caller) {
       const run = <T>(work: () => Promise<T>) => shares.run(caller.workspaceId, work);
-      const find = () =>
-        run(async () => {
-          await postLog(caller.workspaceId);
-          return getGeneration(runParts, request, caller);
-        });
-      const found = await find();
-      if (found.intelligenceTrace || !found.createdAt) return found;
-      const endedAt = timestampMs(found.createdAt) + found.latencyMs;
-      return (await awaitOthers(() => run(runParts.runs.hasOthers), endedAt)) ? find() : found;
+      const find = async () => {
+        await postLog(caller.workspaceId);
+        return getGeneration(runParts, request, caller);
+      };
+      return findWithRun(
+        () => run(find),
+        ({ intelligenceTrace, createdAt: began, latencyMs }) => ({ intelligenceTrace, began, latencyMs }),
+        () => run(runParts.runs.hasOthers),
+      );
     },
     quotas: (caller: Caller, { user }: Pick<QuotasRequest, "user"> = { user: "" }) =>
       shares.run(caller.workspaceId, () => {
