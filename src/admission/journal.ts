@@ -40,8 +40,9 @@ export async function openJournal<Row extends object>(
   );
   const left = exists ? await takeOver<Row>(folder, log, isRow) : [];
   const { setAside, look } = await countSetAside(folder);
-  if (setAside.damaged + setAside.refused > 0)
-    log.warn({ folder, ...setAside }, "settlements were set aside in the files damaged and refused, uncharged");
+  const { damaged, refused } = setAside();
+  if (damaged + refused > 0)
+    log.warn({ folder, damaged, refused }, "settlements were set aside in the files damaged and refused, uncharged");
   const waiting = new Set(left.flatMap(({ entries }) => entries));
   /** Files to remove once no entry waits. */
   const paths = left.map(({ path }) => path);

@@ -9,24 +9,20 @@ export interface SetAside {
 }
 
 /**
- * Counts the lines of the files `damaged` and `refused`. Other processes add to them, and an operator deletes them, so
- * each time that a figure is read, its file is looked at again, and the next one to read it gets what was found.
- * @returns also `look`, which resolves when the figures are those of the files
+ * Counts the lines of the files `damaged` and `refused`. Other processes add to them, and an operator deletes them.
+ * @returns `look`, which resolves when the figures are those of the files; and `setAside`, which returns the figures of
+ *   the last look, and looks again for the next one to ask
  */
-export async function countSetAside(folder: string): Promise<{ setAside: SetAside; look: () => Promise<void> }> {
+export async function countSetAside(folder: string): Promise<{ setAside(): SetAside; look(): Promise<void> }> {
   const damaged = new LineCount(join(folder, "damaged"));
   const refused = new LineCount(join(folder, "refused"));
   const look = async () => {
     await Promise.all([damaged.look(), refused.look()]);
   };
   await look();
-  const setAside = {
-    get damaged() {
-      return damaged.read();
-    },
-    get refused() {
-      return refused.read();
-    },
+  const setAside = () => {
+    void look();
+    return { damaged: damaged.lines, refused: refused.lines };
   };
   return { setAside, look };
 }
@@ -50,9 +46,8 @@ class LineCount {
     this.#path = path;
   }
 
-  /** Returns the number at the last look, and looks again. */
-  read(): number {
-    void this.look();
+  /** Number at the last look. */
+  get lines(): number {
     return this.#counted.lines;
   }
 

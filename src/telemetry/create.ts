@@ -186,12 +186,12 @@ function leaseMetrics(metrics: Metrics): Pick<Telemetry, "leaseTaken" | "leaseEn
 }
 
 function journalMetrics({ counter, watchGauge }: Metrics): Pick<Telemetry, "watchJournal" | "journalFailed"> {
-  let watched: { entries: () => number; setAside: Record<string, number> } | undefined;
+  let watched: { entries: () => number; setAside: () => Record<string, number> } | undefined;
   const waiting = "Settlements that wait on the local disk for the database.";
   watchGauge(["chorus_journal_entries", waiting], (write) => write({}, watched?.entries() ?? 0));
   const setAside = "Lines in the files damaged and refused of the journal, for which nothing is charged.";
   const writeSetAside = (write: (labels: { reason: string }, value: number) => void) => {
-    for (const [reason, lines] of Object.entries(watched?.setAside ?? {})) write({ reason }, lines);
+    for (const [reason, lines] of Object.entries(watched?.setAside() ?? {})) write({ reason }, lines);
   };
   // Workers share the folder, and each counts all of its lines.
   watchGauge(["chorus_journal_set_aside", setAside, "reason"], writeSetAside, "max");

@@ -62,9 +62,9 @@ export interface Telemetry {
   /**
    * Reports the journal.
    * @param entries returns the number of settlements that wait in it; called at each scrape
-   * @param setAside the number of its lines that are set aside, by reason; read at each scrape
+   * @param setAside returns the number of its lines that are set aside, by reason; called at each scrape
    */
-  watchJournal(entries: () => number, setAside: Readonly<Record<"damaged" | "refused", number>>): void;
+  watchJournal(entries: () => number, setAside: () => Readonly<Record<"damaged" | "refused", number>>): void;
   /** @param count number of settlements that neither the database nor the journal took; nothing is charged for them */
   journalFailed(count: number): void;
   /** @param seconds longest time for which a workspace with a due alert has waited for an attempt to send it */

@@ -31,7 +31,10 @@ test("reports models, journal and overload", async () => {
   telemetry.modelCall({ ...CALL, outcome: "ok", usd: 0.5 });
   telemetry.modelCall({ ...CALL, outcome: "timed_out", usd: undefined });
   telemetry.modelCallRefused("m", "full");
-  telemetry.watchJournal(() => 3, { damaged: 1, refused: 2 });
+  telemetry.watchJournal(
+    () => 3,
+    () => ({ damaged: 1, refused: 2 }),
+  );
   telemetry.journalFailed(4);
   telemetry.requestShed("event_loop");
   telemetry.requestShed("event_loop");

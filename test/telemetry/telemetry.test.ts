@@ -47,7 +47,10 @@ test("docs/monitoring.md lists the metrics of the code with their types and labe
   telemetry.leaseTaken();
   telemetry.leaseRefused("requests_per_minute");
   telemetry.watchBodies("rest", () => 1);
-  telemetry.watchJournal(() => 1, { damaged: 1, refused: 1 });
+  telemetry.watchJournal(
+    () => 1,
+    () => ({ damaged: 1, refused: 1 }),
+  );
   telemetry.requestShed("journal");
   telemetry.modelCallRefused("m", "full");
   const firstTextMs = { p50: 200, p95: 900 };
@@ -142,7 +145,10 @@ test("shows leases, batches, the journal and bodies", async () => {
   telemetry.leaseRefused("held_credit");
   telemetry.batch("settlement", [0.2, 3, 40]);
   let waiting = 3;
-  telemetry.watchJournal(() => waiting, { damaged: 1, refused: 2 });
+  telemetry.watchJournal(
+    () => waiting,
+    () => ({ damaged: 1, refused: 2 }),
+  );
   telemetry.journalFailed(4);
   telemetry.requestShed("journal");
   telemetry.watchBodies("rest", () => 100);
@@ -237,7 +243,10 @@ test("dashboard and alerts use only metrics, labels and outcomes that exist", as
 
 test("what an alert waits for to grow is 0 from the start, or Prometheus sees no growth", async () => {
   const telemetry = createTelemetry();
-  telemetry.watchJournal(() => 0, { damaged: 0, refused: 0 });
+  telemetry.watchJournal(
+    () => 0,
+    () => ({ damaged: 0, refused: 0 }),
+  );
   const lines = (await telemetry.text()).split("\n");
   const alerts = readFileSync(resolve(import.meta.dirname, "../../docs/operating/alerts.yml"), "utf8");
   const grown = [...alerts.matchAll(/increase\((chorus_\w+)(?:\{([^}]*)\})?\[/g)];
@@ -292,7 +301,7 @@ test("a figure that cannot be read is counted, and the others are shown", async 
   const fail = (): never => {
     throw new Error("x");
   };
-  telemetry.watchJournal(fail, { damaged: 0, refused: 0 });
+  telemetry.watchJournal(fail, () => ({ damaged: 0, refused: 0 }));
   telemetry.watchBodies("rest", fail);
   telemetry.watchBodies("rpc", () => 7);
   telemetry.watchLog(fail);
