@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { createClient } from "@connectrpc/connect";
 import { test } from "vitest";
+import { KeyService, Scope } from "../../gen/chorus/admin/v1/keys_pb.js";
 import { downloaded, openConsole, signIn, skipReason, visit } from "./chromium.ts";
 
 const NAMES = ['<img src=x onerror="globalThis.broken=1">', '=HYPERLINK("http://example.com")'];
@@ -126,4 +128,26 @@ test("creates and uses a key, shows it in Activity and the charts, and revokes i
 
   assert.equal(await page.evaluate("globalThis.broken"), undefined);
   assert.deepEqual(problems, []);
+});
+
+test("tells keys of one name apart, as a rotation leaves them", async (t) => {
+  t.skip(skipReason !== undefined, skipReason);
+  const { open, token, service, transport } = await openConsole(t);
+  const keys = createClient(KeyService, transport);
+  const names: string[] = [];
+  for (const name of ["team", "team", "other"]) {
+    const { key, secret } = await keys.createKey({ workspace: "default", name, scopes: [Scope.GENERATE] });
+    names.push(name === "team" ? `team (${key?.prefix}…)` : name);
+    await service.post("/v1/generate", { prompt: "What is 6 * 7?" }, { "x-api-key": secret });
+  }
+  const page = await open();
+  await signIn(page, token);
+  const shown = async (selector: string) => (await page.locator(selector).allInnerTexts()).toSorted();
+  await page.getByRole("button", { name: "other" }).waitFor();
+  assert.deepEqual(await shown("main td.name, main th.name"), names.toSorted());
+  await page.getByLabel("Group by").selectOption("By key");
+  await page.getByRole("link", { name: "other" }).waitFor();
+  assert.deepEqual(await shown("main td.name, main th.name"), names.toSorted());
+  const legend = await page.locator(".legend").first().innerText();
+  for (const name of names) assert.ok(legend.includes(name), legend);
 });

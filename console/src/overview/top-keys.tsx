@@ -4,24 +4,26 @@ import type { Loaded } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
+import { keyLabels } from "../parts/key-labels.ts";
 import { Pending } from "../parts/pending.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { narrow } from "../route.ts";
 
 /** The keys with the most usage. @param chosen identifier of the key that the charts show; empty for all */
 export function TopKeys({ top, chosen }: { top: Loaded<ListTopKeysResponse>; chosen: string }) {
+  const labels = keyLabels(top.data?.keys ?? [], ({ keyId }) => keyId);
   const columns: Column<KeyUsage>[] = [
     {
       title: "Key",
       class: "name",
-      cell: ({ keyId, keyName }) => (
+      cell: ({ keyId }) => (
         <button
           type="button"
           class="link"
           aria-pressed={keyId === chosen}
           onClick={() => narrow({ key: keyId === chosen ? undefined : keyId })}
         >
-          {keyName || keyId}
+          {labels.get(keyId)}
         </button>
       ),
     },

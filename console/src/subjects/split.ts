@@ -1,5 +1,6 @@
 import type { MetricsPoint, MetricsResponse } from "../../../gen/chorus/v1/generation_pb.js";
 import { millis, startsOf } from "../overview/series.ts";
+import { keyLabels } from "../parts/key-labels.ts";
 import { boundsOf, intervalOf, type Period } from "../parts/period.tsx";
 import { usage } from "../rpc.ts";
 import { fieldsOf, type Group, subjectOf } from "./group.ts";
@@ -22,9 +23,11 @@ export async function loadSplit(period: Period, group: Group, signal: AbortSigna
     read(""),
     usage.listTopSubjects({ ...boundsOf(period), ...fieldsOf(group), pageSize: MOST }, { signal }),
   ]);
+  const largest = subjects.slice(0, MOST);
+  const labels = keyLabels(largest, ({ subject }) => subject);
   const parts = await Promise.all(
-    subjects.slice(0, MOST).map(async ({ subject, keyName }) => ({
-      name: keyName || subject,
+    largest.map(async ({ subject }) => ({
+      name: labels.get(subject) ?? subject,
       of: await read(subjectOf(group, subject)),
     })),
   );

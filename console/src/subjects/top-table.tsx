@@ -7,6 +7,7 @@ import { Card } from "../parts/card.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { FilterChoice } from "../parts/filter-choice.tsx";
+import { keyLabels } from "../parts/key-labels.ts";
 import { Link } from "../parts/link.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -64,7 +65,7 @@ export function TopTable({ period, group, order, search, everyMs }: Props) {
             ) : (
               <DataTable
                 label={`Use of ${pluralOf(group)}`}
-                columns={columnsOf(group, period, Number(total?.credits ?? 0))}
+                columns={columnsOf(group, period, subjects, Number(total?.credits ?? 0))}
                 rows={subjects}
                 keyOf={({ subject }) => subject}
               />
@@ -82,13 +83,14 @@ function titleOf(group: Group): string {
   return plural.charAt(0).toUpperCase() + plural.slice(1);
 }
 
-function columnsOf(group: Group, period: Period, all: number): Column<SubjectUsage>[] {
+function columnsOf(group: Group, period: Period, rows: readonly SubjectUsage[], all: number): Column<SubjectUsage>[] {
   const span = spanOf(period);
+  const labels = keyLabels(rows, ({ subject }) => subject);
   return [
     {
       title: headOf(group),
       class: "name",
-      cell: ({ subject, keyName }) => (
+      cell: ({ subject }) => (
         <Link
           to={
             group === "key"
@@ -96,7 +98,7 @@ function columnsOf(group: Group, period: Period, all: number): Column<SubjectUsa
               : pathOf("subjects", { subject: subjectOf(group, subject), ...span })
           }
         >
-          {keyName || subject}
+          {labels.get(subject)}
         </Link>
       ),
     },

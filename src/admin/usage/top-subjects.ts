@@ -31,7 +31,9 @@ const FIGURES: Partial<Record<CapFigure, string>> = {
 
 interface Row extends Sums {
   subject: string;
+  /** Of a key. */
   name: string;
+  prefix: string;
   /** The figure that orders the rows. */
   figure: bigint;
 }
@@ -73,7 +75,7 @@ export function listTopSubjects(pool: Pool): UsageAdmin["listTopSubjects"] {
     return {
       startTime: timestampFromDate(period.from),
       endTime: timestampFromDate(period.to),
-      subjects: rows.map(({ subject, name, figure: _, ...sums }) => ({ subject, keyName: name, ...figuresOf(sums) })),
+      subjects: rows.map((row) => ({ ...nameOf(row), subject: row.subject, ...figuresOf(sumsOf(row)) })),
       total: figuresOf(await readTotal(pool.query, range)),
       nextPageToken,
     };
@@ -100,7 +102,9 @@ export function listTopKeys(pool: Pool): UsageAdmin["listTopKeys"] {
     const keys = await visibleKeys(pool.query, actor, "");
     const of = { workspaceId, ...widen(request), split: {}, figure: "credits_micro", search: "", keys };
     const rows = await readTop(pool.query, { ...of, limit: pageSize || TOP });
-    return { keys: rows.map((row) => ({ keyId: row.subject, keyName: row.name, totals: totalsFields(sumsOf(row)) })) };
+    return {
+      keys: rows.map((row) => ({ ...nameOf(row), keyId: row.subject, totals: totalsFields(sumsOf(row)) })),
+    };
   };
 }
 
@@ -140,7 +144,7 @@ function readTop(query: Query, of: Selection): Promise<Row[]> {
   const sum = `sum(${figure})`;
   const later = position?.map(parameter);
   return query<Row>(
-    `select u.*, coalesce(k.name, '') as name
+    `select u.*, coalesce(k.name, '') as name, coalesce(k.prefix, '') as prefix
      from (select subject, ${sum}::bigint as figure, ${SUMS} from (${rows}) as rows group by subject
            ${later ? `having ${sum} < ${later[0]} or (${sum} = ${later[0]} and subject > ${later[1]})` : ""}
            order by figure desc, subject limit ${parameter(limit)}) u
@@ -169,7 +173,9 @@ async function readTotal(query: Query, of: Range): Promise<Sums> {
   return total;
 }
 
-const sumsOf = ({ subject: _, name: __, figure: ___, ...sums }: Row): Sums => sums;
+const nameOf = ({ name, prefix }: Row) => ({ keyName: name, keyPrefix: prefix });
+
+const sumsOf = ({ subject: _, name: __, prefix: ___, figure: ____, ...sums }: Row): Sums => sums;
 
 function figuresOf({ micro, ...counts }: Sums) {
   return { ...counts, credits: amountText(micro) };

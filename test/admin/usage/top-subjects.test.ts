@@ -156,15 +156,15 @@ test("finds the keys that used most, by name too, from the rollups", async ({ t 
   const { keys } = await usage.listTopKeys(month);
   const top = await usage.listTopSubjects(month);
   assert.deepEqual(
-    top.subjects.map(({ subject, keyName, credits, requests }) => [subject, keyName, credits, requests]),
+    top.subjects.map((row) => [row.subject, row.keyName, row.keyPrefix, row.credits, row.requests]),
     [
-      ["key_1", "name 1", "12", 6n],
-      ["key_3", "name 3", "9", 2n],
+      ["key_1", "name 1", "ck_1", "12", 6n],
+      ["key_3", "name 3", "ck_3", "9", 2n],
     ],
   );
   assert.deepEqual(
-    keys.map(({ keyId, keyName, totals }) => [keyId, keyName, `${totals?.credits}`, totals?.requests]),
-    top.subjects.map(({ subject, keyName, credits, requests }) => [subject, keyName, credits, requests]),
+    keys.map((row) => [row.keyId, row.keyName, row.keyPrefix, `${row.totals?.credits}`, row.totals?.requests]),
+    top.subjects.map((row) => [row.subject, row.keyName, row.keyPrefix, row.credits, row.requests]),
   );
   assert.equal((await usage.listTopKeys({ ...month, pageSize: 1 })).keys.length, 1);
   await assert.rejects(usage.listTopKeys({ ...month, pageSize: 101 }), { kind: "invalid_request", field: "page_size" });

@@ -443,6 +443,13 @@ export declare type KeyUsage = Message<"chorus.admin.v1.KeyUsage"> & {
    * @generated from field: chorus.v1.MetricsTotals totals = 3;
    */
   totals?: MetricsTotals | undefined;
+
+  /**
+   * First characters of the secret, which tell keys of one name apart. Empty for keys of the console.
+   *
+   * @generated from field: string key_prefix = 4;
+   */
+  keyPrefix: string;
 };
 
 /**
@@ -651,6 +658,14 @@ export declare type SubjectUsage = Message<"chorus.admin.v1.SubjectUsage"> & {
    * @generated from field: string credits = 8;
    */
   credits: string;
+
+  /**
+   * First characters of the secret of the key, which tell keys of one name apart. Empty for users, tags and keys of the
+   * console.
+   *
+   * @generated from field: string key_prefix = 9;
+   */
+  keyPrefix: string;
 };
 
 /**
