@@ -46,7 +46,8 @@ export function getServiceUsage(
     const from = startOf(unit, period.from);
     const to = nearestTime(next(unit, startOf(unit, new Date(period.to.getTime() - 1))).getTime());
     if (points(unit, from, to) > MAX_POINTS) {
-      throw invalid("interval", `The series would have more than ${MAX_POINTS} points. Use a longer interval.`);
+      const remedy = `Use ${unit === "hour" ? "a longer interval or " : ""}a shorter period.`;
+      throw invalid("interval", `The series would have more than ${MAX_POINTS} points. ${remedy}`);
     }
     const values = [from, to, unit];
     // One after the other, because a request may use one connection at a time.

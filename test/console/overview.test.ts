@@ -41,6 +41,40 @@ describe.skipIf(skipReason !== undefined)("the overview", () => {
     }
   });
 
+  test("asks for no more days of all workspaces than the service sums up", async ({ browser }) => {
+    const method = "chorus.admin.v1.OperationsService/GetServiceUsage";
+    const asked = new Set<string>();
+    const answers: Answers = new Map([
+      ...USED,
+      [
+        method,
+        (request) => {
+          asked.add(`${request.from} to ${request.to}`);
+          return USED.get(method)?.(request);
+        },
+      ],
+    ]);
+    for (const path of ["operator", "operator/models"]) {
+      const page = await openScene(browser, `/console/${path}?from=2020-01-01&to=2026-03-11`, answers);
+      await until(() => asked.has("2024-01-03T00:00:00Z to 2026-03-12T00:00:00Z"));
+      const [first, last] = [page.getByLabel("First day"), page.getByLabel("Last day")];
+      assert.deepEqual([await first.inputValue(), await last.inputValue()], ["2024-01-03", "2026-03-11"]);
+      // The other end moves along.
+      await first.fill("2021-01-01");
+      await until(() => asked.has("2021-01-01T00:00:00Z to 2023-03-11T00:00:00Z"));
+      await last.fill("2025-12-31");
+      await until(() => asked.has("2023-10-25T00:00:00Z to 2026-01-01T00:00:00Z"));
+      await first.fill("2025-12-01");
+      await until(() => asked.has("2025-12-01T00:00:00Z to 2026-01-01T00:00:00Z"));
+      for (const period of asked) {
+        const [from = 0, to = 0] = period.split(" to ").map(Date.parse);
+        assert.ok(to - from <= 799 * 24 * HOUR, period);
+      }
+      asked.clear();
+      await page.context().close();
+    }
+  });
+
   test("says exactly what is left", async ({ browser }) => {
     let workspace = { granted: "0.1", purchased: "0.2", held: "0" };
     const answers: Answers = new Map([

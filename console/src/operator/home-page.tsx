@@ -15,15 +15,7 @@ import { Refresh } from "../parts/icon-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Pending } from "../parts/pending.tsx";
-import {
-  boundsOf,
-  intervalOf,
-  type Period,
-  PeriodPicker,
-  PREVIOUS_MS,
-  periodOf,
-  previousOf,
-} from "../parts/period.tsx";
+import { boundsOf, intervalOf, type Period, PeriodPicker, PREVIOUS_MS, previousOf } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { Change, Stat } from "../parts/stat.tsx";
 import { useRoute } from "../route.ts";
@@ -32,19 +24,20 @@ import { dollars } from "./money.ts";
 import { addressOf, addressOfWorkspace } from "./pages.ts";
 import { operations } from "./rpc.ts";
 import { ServiceCharts } from "./service-charts.tsx";
+import { MOST_DAYS, servicePeriodOf } from "./service-period.ts";
 
 const EVERY_MS = 15_000;
 
 /** What the service does: requests, revenue, cost, margin, failures, and what needs attention. */
 export function HomePage() {
-  const period = periodOf(useRoute().query);
+  const period = servicePeriodOf(useRoute().query);
   const now = useUsage(period, EVERY_MS);
   const before = useUsage(previousOf(period), PREVIOUS_MS);
   const { interval, ms } = intervalOf(period);
   return (
     <>
       <PageHead title="Overview" lead="All workspaces.">
-        <PeriodPicker period={period} />
+        <PeriodPicker period={period} mostDays={MOST_DAYS} />
         <Refresh run={now.reload} />
       </PageHead>
       {now.error !== undefined && <FailureNote error={now.error} retry={now.reload} />}

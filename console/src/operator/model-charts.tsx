@@ -5,18 +5,19 @@ import { Card } from "../parts/card.tsx";
 import { Chart, type ChartSeries, TONES } from "../parts/chart.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Pending } from "../parts/pending.tsx";
-import { boundsOf, intervalOf, type Period, PeriodPicker, periodOf } from "../parts/period.tsx";
+import { boundsOf, intervalOf, type Period, PeriodPicker } from "../parts/period.tsx";
 import { Skeleton } from "../parts/skeleton.tsx";
 import { useRoute } from "../route.ts";
 import { dollars } from "./money.ts";
 import { operations } from "./rpc.ts";
 import { Money, pointsOf } from "./service-charts.tsx";
+import { MOST_DAYS, servicePeriodOf } from "./service-period.ts";
 
 const EVERY_MS = 15_000;
 
 /** What the models cost and how often they were called over a period, each apart, and the cost beside the revenue. */
 export function ModelCharts() {
-  const period = periodOf(useRoute().query);
+  const period = servicePeriodOf(useRoute().query);
   const { interval, ms } = intervalOf(period);
   const usage = useLoad(
     (signal) => operations.getServiceUsage({ ...boundsOf(period), interval }, { signal }),
@@ -27,7 +28,7 @@ export function ModelCharts() {
     <section class="part">
       <div class="toolbar spread">
         <h2>Cost and calls over time</h2>
-        <PeriodPicker period={period} />
+        <PeriodPicker period={period} mostDays={MOST_DAYS} />
       </div>
       <Pending of={usage} what="the use of models" skeleton={<Skeleton tall="20rem" />}>
         {(data) =>

@@ -72,6 +72,13 @@ export function previousOf(period: Period): Period {
   };
 }
 
+/** A period, or the end of one that is longer than some days. */
+export function cutTo(days: number, period: Period): Period {
+  const { name, from, to, key } = period;
+  if (!to || to.getTime() - from.getTime() <= days * DAY) return period;
+  return { name, from: new Date(to.getTime() - days * DAY), to, key };
+}
+
 /** A period as it is now, for a file of many pages. */
 export function still({ name, from, to, key }: Period): Period {
   return { name, from, to, key };
@@ -101,12 +108,16 @@ export function zoomTo(from: Date, to: Date): void {
   narrow({ from: `${from.toISOString().slice(0, 16)}Z`, to: `${to.toISOString().slice(0, 16)}Z` });
 }
 
-/** Chooses a period and stores it in the address. */
-export function PeriodPicker({ period }: { period: Period }) {
+/**
+ * Chooses a period and stores it in the address.
+ * @param mostDays of a range; where one end would make it longer, the other one moves along
+ */
+export function PeriodPicker({ period, mostDays = Number.POSITIVE_INFINITY }: { period: Period; mostDays?: number }) {
   const { name, from, to = new Date() } = period;
   const first = day(from);
   const last = day(new Date(to.getTime() - 1));
   const spans = Object.entries(SPANS).map(([value, { label }]) => [value, label] as const);
+  const longest = (mostDays - 1) * DAY;
   const choose = (value: string) =>
     narrow(
       value === "range"
@@ -118,9 +129,21 @@ export function PeriodPicker({ period }: { period: Period }) {
       <Segments legend="Period" name="period" value={name} options={[...spans, ["range", "Range"]]} change={choose} />
       {name === "range" && (
         <span class="range">
-          <Day label="First day" required value={first} max={last} change={(from) => narrow({ from })} />
+          <Day
+            label="First day"
+            required
+            value={first}
+            max={last}
+            change={(from) => narrow({ from, to: dayOf(Math.min(Date.parse(last), Date.parse(from) + longest)) })}
+          />
           <span class="soft">to</span>
-          <Day label="Last day" required value={last} min={first} change={(to) => narrow({ to })} />
+          <Day
+            label="Last day"
+            required
+            value={last}
+            min={first}
+            change={(to) => narrow({ from: dayOf(Math.max(Date.parse(first), Date.parse(to) - longest)), to })}
+          />
         </span>
       )}
       {name === "times" && (
@@ -130,6 +153,10 @@ export function PeriodPicker({ period }: { period: Period }) {
       )}
     </div>
   );
+}
+
+function dayOf(ms: number): string {
+  return day(new Date(ms));
 }
 
 interface DayProps {
