@@ -8,6 +8,7 @@ import {
   type OperationsService,
   type ReplicaStateSchema,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
+import type { Rates } from "../admission/price.ts";
 import type { Pool } from "../store/pool.ts";
 import type { ModelReport } from "../telemetry/report.ts";
 import { listLearned, resetLearned } from "./learned.ts";
@@ -23,11 +24,18 @@ type OperationsAdmin = Admin<typeof OperationsService>;
 /** Share of failed calls from which a model counts as degraded, and the fewest calls for that if some were answered. */
 const DEGRADED = { share: 0.2, calls: 5 };
 
+interface Prices {
+  /** What a credit is sold for, in USD; undefined: it is not known. */
+  readonly usdPerCredit?: number | undefined;
+  /** Prices of tokens in force. */
+  rates(): Rates;
+}
+
 /** Shows operators the use of the service, and the state of models, replicas and workspaces. */
 export function createOperationsAdmin(
   pool: Pool,
   models: ModelsInUse,
-  usdPerCredit: number | undefined,
+  { usdPerCredit, rates }: Prices,
 ): OperationsAdmin {
   return {
     getServiceUsage: getServiceUsage(pool, usdPerCredit),
@@ -47,7 +55,7 @@ export function createOperationsAdmin(
     listLearned: listLearned(pool, models),
     resetLearned: resetLearned(pool, models),
     listReplicas: listReplicas(pool),
-    listWorkspaceStates: listWorkspaceStates(pool),
+    listWorkspaceStates: listWorkspaceStates(pool, rates),
   };
 }
 

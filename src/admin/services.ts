@@ -121,7 +121,7 @@ export function createAdminServices(parts: AdminParts) {
     activity: afterOthers(posted(createActivityAdmin(runParts)), (actor) =>
       runAs(shares, actor, runParts.runs.hasOthers),
     ),
-    operations: posted(createOperationsAdmin(pool, parts.models, parts.usdPerCredit)),
+    operations: posted(createOperationsAdmin(pool, parts.models, parts)),
     alerts: shared(shares, createAlertAdmin(pool, checkUrl)),
     members: shared(shares, createMemberAdmin({ pool, cache: keyCache, hasProvider: parts.oidc !== undefined, clock })),
     /** Signs people in; undefined: no provider is configured. */

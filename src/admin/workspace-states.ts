@@ -7,6 +7,7 @@ import {
   type WorkspaceTotalsSchema,
 } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { LimitNameSchema } from "../../gen/chorus/admin/v1/workspaces_pb.js";
+import { maxPriceOf, type Rates } from "../admission/price.ts";
 import { numberOf, readEnum } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
@@ -14,6 +15,9 @@ import { amountText } from "./shared/amount.ts";
 import { checkLabel } from "./shared/fields.ts";
 import { microsOf, pageOf, readPageToken, sizeOfPage } from "./shared/page.ts";
 import { COLUMNS, type WorkspaceRow, workspaceMessage } from "./workspaces/workspace.ts";
+
+/** Their price is 0 only if each rate is. */
+const MANY_TOKENS = 1_000_000;
 
 /** The use of a workspace since the start of an hour, 24 to 25 hours ago. */
 interface Use {
@@ -66,8 +70,12 @@ const KEYS = { text: "[\\w.-]+", bigint: "-?\\d{1,18}" };
 /**
  * Lists workspaces in pages, in one of the orders. The first page has the sums over all. Only they and the order by
  * spend need the use of every workspace; else it is read for those of the page.
+ * @param rates prices in force: where nothing costs anything, no lack of credit stops a request
  */
-export function listWorkspaceStates(pool: Pool): Admin<typeof OperationsService>["listWorkspaceStates"] {
+export function listWorkspaceStates(
+  pool: Pool,
+  rates: () => Rates,
+): Admin<typeof OperationsService>["listWorkspaceStates"] {
   return async ({ pageSize, pageToken, name: part, order, descending }) => {
     checkLabel("name", part);
     readEnum("order", WorkspaceOrderSchema, order);
@@ -102,7 +110,9 @@ export function listWorkspaceStates(pool: Pool): Admin<typeof OperationsService>
     const states = found.filter((row) => row.id !== null);
     const page = pageOf(states, size, ({ key, id }) => `${word} ${direction} ${key} ${id}`);
     const totals = isFirst && found[0] ? { totals: totalsMessage(found[0]) } : {};
-    return { workspaces: page.rows.map(stateMessage), nextPageToken: page.nextPageToken, ...totals };
+    const isFree = maxPriceOf(rates(), MANY_TOKENS, MANY_TOKENS) === 0n;
+    const workspaces = page.rows.map((row) => stateMessage(row, isFree));
+    return { workspaces, nextPageToken: page.nextPageToken, ...totals };
   };
 }
 
@@ -123,10 +133,10 @@ const REACHED = `array(
 const SPENDABLE = `(select min((a.spend_limits ->> p.unit)::bigint - p.spent_micro)
     from current_periods(w.id, clock_timestamp()) p)`;
 
-function stateMessage(row: StateRow) {
+function stateMessage(row: StateRow, isFree: boolean) {
   return {
     workspace: workspaceMessage(row),
-    condition: conditionOf(row),
+    condition: conditionOf(row, isFree),
     reachedLimits: row.reached.map((name) => numberOf(LimitNameSchema, name)),
     requests: row.requests,
     failedRequests: row.failed,
@@ -145,10 +155,11 @@ function totalsMessage(row: TotalsRow): MessageInitShape<typeof WorkspaceTotalsS
   };
 }
 
-function conditionOf(row: StateRow): WorkspaceCondition {
+function conditionOf(row: StateRow, isFree: boolean): WorkspaceCondition {
   const { granted, purchased, held, requests, failed, reached, spendable } = row;
-  if (granted + purchased - held <= 0n) return WorkspaceCondition.NO_CREDIT;
-  const isSpent = spendable !== null && granted + (spendable > 0n ? spendable : 0n) - held <= 0n;
+  const least = isFree ? 0n : 1n;
+  if (granted + purchased - held < least) return WorkspaceCondition.NO_CREDIT;
+  const isSpent = spendable !== null && granted + (spendable > 0n ? spendable : 0n) - held < least;
   if (isSpent) return WorkspaceCondition.SPEND_LIMIT_REACHED;
   if (reached.length > 0) return WorkspaceCondition.LIMIT_REACHED;
   return requests + failed === 0n ? WorkspaceCondition.UNUSED : WorkspaceCondition.OPEN;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { WorkspaceOrder } from "../../gen/chorus/admin/v1/operations_pb.js";
+import { WorkspaceCondition, WorkspaceOrder } from "../../gen/chorus/admin/v1/operations_pb.js";
 import { openPool, type Pool } from "../../src/store/pool.ts";
 import { adminOf, type BackOffice } from "../helpers/admin.ts";
 import { testDatabase } from "../helpers/database.ts";
@@ -119,4 +119,21 @@ test("refuses an unknown order and the token of another order", async (t) => {
     [{ name: "\0" }, "name"],
   ] as const)
     await assert.rejects(operations.listWorkspaceStates(request), { kind: "invalid_request", field });
+});
+
+test("no lack of credit stops a workspace where nothing costs anything", async (t) => {
+  const { pool } = await testDatabase(t);
+  await pool.query("insert into workspaces (id, name) values ('ws_poor', 'poor'), ('ws_spent', 'spent')");
+  await pool.query(
+    `insert into accounts (workspace_id, granted_micro, purchased_micro, spend_limits)
+     values ('ws_poor', 0, 0, '{}'), ('ws_spent', 0, 10, '{"day": 0}')`,
+  );
+  const conditions = async (rate: number) => {
+    const rates = () => ({ input: rate, cached: rate, output: rate });
+    const { workspaces } = await adminOf(pool, { rates }).operations.listWorkspaceStates({});
+    return workspaces.map(({ condition }) => condition);
+  };
+  const { NO_CREDIT, SPEND_LIMIT_REACHED, UNUSED } = WorkspaceCondition;
+  assert.deepEqual(await conditions(0), [UNUSED, UNUSED]);
+  assert.deepEqual(await conditions(0.000001), [NO_CREDIT, SPEND_LIMIT_REACHED]);
 });

@@ -45,16 +45,19 @@ function calls<S extends DescService>(service: S, admin: Admin<S>): Calls<S> {
  * The back office of a replica, without a transport, and its look-up of API keys.
  * @param options.clock milliseconds since 1970; without it, the clocks of the process and the database
  */
-export function adminOf(pool: Pool, options: Pick<AdminParts, "clock" | "notifications" | "oidc" | "runs"> = {}) {
+export function adminOf(
+  pool: Pool,
+  options: Partial<Pick<AdminParts, "clock" | "notifications" | "oidc" | "rates" | "runs">> = {},
+) {
   const { clock, notifications } = options;
   const authenticator = createAuthenticator(pool, clock ?? Date.now, notifications);
   const services = createAdminServices({
     pool,
+    rates: () => ({ input: 1, cached: 1, output: 1 }),
     ...options,
     keyCache: authenticator,
     telemetry: { requestShed: () => undefined },
     models: { all: () => [], disabledChanged: async () => {}, test: async () => undefined, learning: undefined },
-    rates: () => ({ input: 1, cached: 1, output: 1 }),
     checkUrl: () => undefined,
     report: async () => undefined,
     // `testDatabase` posts what waits in the log.

@@ -1470,7 +1470,7 @@ export enum WorkspaceCondition {
   LIMIT_REACHED = 3,
 
   /**
-   * No credit is left.
+   * No credit is left, and requests cost credit.
    *
    * @generated from enum value: WORKSPACE_CONDITION_NO_CREDIT = 4;
    */
