@@ -93,14 +93,25 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     await save("CSV");
     assert.match(await page.evaluate<string>(readFile("csv")), /^day,workspace,user,requests,/);
 
-    await dialog.getByText("FOCUS 1.3").click();
-    await dialog.getByLabel("Currency of the costs").fill(" EUR");
-    await dialog.getByLabel("Price of a credit").fill("0.01 ");
-    await save("FOCUS 1.3");
-    const [head = "", first = ""] = (await page.evaluate<string>(readFile("csv"))).split("\n");
-    const column = (name: string) => first.split(",")[head.split(",").indexOf(name)];
-    assert.equal(column("BillingCurrency"), "EUR");
-    assert.equal(column("PricingUnit"), "tokens");
+    const focus = async () => {
+      await save("FOCUS 1.3");
+      const [head = "", first = ""] = (await page.evaluate<string>(readFile("csv"))).split("\n");
+      return (name: string) => first.split(",")[head.split(",").indexOf(name)];
+    };
+    const inCredits = await focus();
+    assert.deepEqual([inCredits("BillingCurrency"), inCredits("PricingUnit")], ["XXX", "tokens"]);
+    const currency = dialog.getByLabel("Currency of the costs");
+    const price = dialog.getByLabel("Price of a credit");
+    const invalid = (name: string) => dialog.locator(`#${name}:invalid`).count();
+    await currency.fill(" EUR");
+    assert.deepEqual([await invalid("currency"), await invalid("price")], [0, 1]);
+    await currency.fill("");
+    await price.fill("0.01 ");
+    assert.deepEqual([await invalid("currency"), await invalid("price")], [1, 0]);
+    await currency.fill(" EUR");
+    const inEuros = await focus();
+    assert.equal(inEuros("BillingCurrency"), "EUR");
+    assert.equal(Number(inEuros("BilledCost")).toFixed(9), (Number(inCredits("BilledCost")) / 100).toFixed(9));
   });
 
   test("downloads the export where the browser does not let pages choose a file", async ({ started }) => {

@@ -20,6 +20,9 @@ const TYPES: Record<UsageFormat, readonly [ending: string, type: string]> = {
   focus: ["csv", "text/csv;charset=utf-8"],
 };
 
+/** A credit is one unit of no currency. */
+const IN_CREDITS = { currency: "XXX", price: "1" };
+
 interface Props {
   period: Period;
   group: Group;
@@ -45,12 +48,13 @@ export function ExportUsage({ period, group }: Props) {
 
 function ExportForm({ period, group, close }: Props & { close: () => void }) {
   const [format, setFormat] = useState<UsageFormat>("csv");
-  const [currency, setCurrency] = useState("XXX");
-  const [price, setPrice] = useState("1");
+  const [currency, setCurrency] = useState("");
+  const [price, setPrice] = useState("");
   const { busy, message, error, run, stop } = useExport();
   const submit = (event: Event) => {
     event.preventDefault();
-    void run({ period, group, format, currency: currency.trim(), price: price.trim() });
+    const costs = currency || price ? { currency: currency.trim(), price: price.trim() } : IN_CREDITS;
+    void run({ period, group, format, ...costs });
   };
   const last = day(new Date((period.to ?? new Date()).getTime() - 1));
   return (
@@ -91,14 +95,15 @@ interface CostsProps {
   setPrice: (price: string) => void;
 }
 
+/** A currency and the price of a credit in it, or neither: without its price, a credit would count as one unit. */
 function Costs({ currency, setCurrency, price, setPrice }: CostsProps) {
   return (
     <div class="cards">
       <TextField
         id="currency"
         label="Currency of the costs"
-        help="ISO 4217; XXX: the costs are credits."
-        required
+        help="ISO 4217. Without it, the costs are credits."
+        required={price !== ""}
         pattern="[A-Z]{3}"
         title="Three capital letters, such as USD"
         value={currency}
@@ -109,7 +114,7 @@ function Costs({ currency, setCurrency, price, setPrice }: CostsProps) {
         label="Price of a credit"
         help="In this currency."
         inputMode="decimal"
-        required
+        required={currency !== ""}
         pattern="\d{1,9}(\.\d{1,9})?"
         title="An amount, such as 0.01"
         value={price}
