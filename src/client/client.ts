@@ -157,10 +157,16 @@ export function createChorus(options: ChorusOptions): Chorus {
       const path = `/v1/generations/${encodeURIComponent(id)}/outcome`;
       return sendForJson(settings, { path, body: JSON.stringify(outcome) }, signal);
     },
-    getGeneration: (id, { signal } = {}) =>
-      sendForJson(settings, { path: `/v1/generations/${encodeURIComponent(id)}` }, signal),
-    quotas: ({ signal, user } = {}) => sendForJson(settings, { path: `/v1/quotas${query({ user })}` }, signal),
-    metrics: (request = {}, { signal } = {}) => sendForJson(settings, { path: `/v1/metrics${query(request)}` }, signal),
+    // Async, so that an argument that cannot be sent, such as an invalid date, rejects as any failure does.
+    async getGeneration(id, { signal } = {}) {
+      return sendForJson(settings, { path: `/v1/generations/${encodeURIComponent(id)}` }, signal);
+    },
+    async quotas({ signal, user } = {}) {
+      return sendForJson(settings, { path: `/v1/quotas${query({ user })}` }, signal);
+    },
+    async metrics(request = {}, { signal } = {}) {
+      return sendForJson(settings, { path: `/v1/metrics${query(request)}` }, signal);
+    },
   };
 }
 

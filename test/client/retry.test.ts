@@ -263,5 +263,8 @@ test("names an invalid option without quoting the key", async () => {
     /^TypeError: idempotencyKey /,
   );
   await assert.rejects(chorus.generate({ prompt: 1n as never }), TypeError);
+  await assert.rejects(chorus.metrics({ from: new Date("no date") }), RangeError);
+  await assert.rejects(chorus.quotas({ user: Object.create(null) }), TypeError);
+  await assert.rejects(chorus.getGeneration("\ud800"), URIError);
   assert.equal(calls.length, 0);
 });
