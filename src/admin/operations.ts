@@ -78,6 +78,7 @@ function modelMessage(
     name: reports[0]?.model ?? "",
     tier: reports[0]?.tier ?? "",
     vendor: reports[0]?.vendor ?? "",
+    api: reports.find(({ api }) => api)?.api ?? "",
     health: disabled
       ? ModelHealth.DISABLED
       : healthOf({ replicas: reports.length, out: Math.max(openCircuits, refusals), calls, failedCalls }),

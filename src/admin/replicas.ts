@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { repeat } from "../concurrency/repeat.ts";
 import { isUnavailable, type Pool } from "../store/pool.ts";
 import { errorFacts, type Log } from "../telemetry/log.ts";
-import { callsOf, type FailureState, type ReplicaReport, Reporter } from "../telemetry/report.ts";
+import { callsOf, type ReplicaReport, type ReportedState, Reporter } from "../telemetry/report.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { ModelHours } from "./model-hours.ts";
 
@@ -40,7 +40,7 @@ export function startReports(
   replica: string,
   process: ReplicaProcess,
   telemetry: Pick<Telemetry, "snapshot">,
-  models: () => readonly FailureState[],
+  models: () => readonly ReportedState[],
   log: Log,
 ): {
   /** Reports now, or a second after the last time. */

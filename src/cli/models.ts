@@ -19,7 +19,7 @@ import { show } from "./command.ts";
 import { agoText, grouped, number, printTable, safe, timeText } from "./print.ts";
 
 const MODEL = [
-  ...["MODEL", "ANSWERED AS", "TIER", "VENDOR", "HEALTH", "CALLS", "SHARE", "FAILED"],
+  ...["MODEL", "ANSWERED AS", "TIER", "VENDOR", "API", "HEALTH", "CALLS", "SHARE", "FAILED"],
   ...["FIRST MS", "95 % MS", "USD", "RUNNING", "LAST ERROR"],
 ];
 
@@ -51,6 +51,7 @@ function modelRow(of: ModelState) {
     of.unexpectedVersion ? `${of.servedVersion} (unexpected)` : of.servedVersion || "-",
     of.tier,
     of.vendor,
+    of.api || "-",
     some ? `${health} (not called by ${of.openCircuits} of ${of.replicas} replicas)` : health,
     number(of.calls),
     number(percent(of.shareOfCalls), " %"),

@@ -19,7 +19,7 @@ import { Served } from "./served.ts";
 import { type Tested, testCall } from "./test-call.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
-import { baseAddress, createVendorModel } from "./vendor.ts";
+import { baseAddress, createVendorModel, formatOf } from "./vendor.ts";
 
 /** One model of the catalogue: what its entry says of it, and how to ask it. */
 export interface Member extends Pick<ModelEntry, "name" | "tier" | "accuracy" | "thinks" | "images" | "contextTokens"> {
@@ -130,6 +130,7 @@ export function createCatalogue(
     breakers.set(entry.name, breaker);
     loads.push(() => ({
       ...{ model: entry.name, tier: entry.tier, vendor: entry.vendor },
+      api: entry.vendor === "offline" ? undefined : formatOf(entry).api,
       ...(entry.vendor === "offline" ? { running: 0, waiting: 0 } : limit.size),
       isDisabled: on.disabled?.().has(entry.name) ?? false,
       ...{ isOpen: !breaker.isClosed, failedShare: breaker.failedShare },

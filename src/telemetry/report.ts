@@ -17,6 +17,8 @@ export interface ModelReport extends ModelCalls {
   readonly model: string;
   readonly tier: string;
   readonly vendor: string;
+  /** API over which it is called. Absent: none. */
+  readonly api?: string;
   readonly isOpen: boolean;
   /** Share of the requests of the last 30 to 60 s that failed, 0 to 1. */
   readonly failedShare: number;
@@ -55,7 +57,7 @@ export interface ReplicaReport {
   readonly models: readonly ModelReport[];
 }
 
-export type FailureState = Pick<ModelState, "model" | "failure">;
+export type ReportedState = Pick<ModelState, "model" | "api" | "failure">;
 
 /** Time for which calls of models are counted, and between two samples of the counts, in milliseconds. */
 const WINDOW_MS = 15 * 60_000;
@@ -76,9 +78,9 @@ export class Reporter {
    * @param now milliseconds from any fixed point
    * @param states of the models, for what no metric has
    */
-  report(snapshot: readonly MetricSnapshot[], now: number, states: readonly FailureState[]): ReplicaReport {
+  report(snapshot: readonly MetricSnapshot[], now: number, states: readonly ReportedState[]): ReplicaReport {
     const metrics = new Metrics(snapshot);
-    const failures = new Map(states.map(({ model, failure }) => [model, failure]));
+    const known = new Map(states.map((state) => [state.model, state]));
     const counts = countsOf(metrics);
     const before = this.#before(counts, now);
     const reason = (name: string) => metrics.sum("chorus_journal_set_aside", { reason: name });
@@ -95,9 +97,10 @@ export class Reporter {
       },
       shed: metrics.by("chorus_requests_shed_total", "cause"),
       models: metrics.labels("chorus_model_circuit_open").map(({ model = "", tier = "", vendor = "" }) => {
-        const failure = failures.get(model);
+        const { api, failure } = known.get(model) ?? {};
         const calls = difference(counts.get(model), before.get(model));
-        return { ...calls, ...stateOf(metrics, model), ...(failure ? { failure } : {}), model, tier, vendor };
+        const details = { ...(api ? { api } : {}), ...(failure ? { failure } : {}) };
+        return { ...calls, ...stateOf(metrics, model), ...details, model, tier, vendor };
       }),
     };
   }

@@ -41,7 +41,7 @@ test("lists models with their health and calls", async ({ service, vendor, opera
   await until(async () => ((await model("openai-fast"))?.calls ?? 0n) > 0n);
   const fast = await model("openai-fast");
   assert.ok(fast);
-  assert.deepEqual([fast.tier, fast.vendor, fast.replicas], ["fast", "openai", 1]);
+  assert.deepEqual([fast.tier, fast.vendor, fast.api, fast.replicas], ["fast", "openai", "chat", 1]);
   assert.ok(fast.failedCalls > 0n && fast.failedCalls === fast.calls);
   assert.equal(fast.health, ModelHealth.DEGRADED, "also where all of very few calls have failed");
   assert.ok(fast.shareOfCalls > 0 && fast.shareOfCalls <= 1);

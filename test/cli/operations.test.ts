@@ -15,8 +15,8 @@ test("shows models and replicas", async ({ service }) => {
   const env = { DATA_DIR: service.dataDir };
   await until(async () => /offline-fast/.test((await runCli(["models"], env)).stdout));
   const { stdout } = await runCli(["models"], env);
-  assert.match(stdout, /^MODEL +ANSWERED AS +TIER +VENDOR +HEALTH +CALLS +SHARE +FAILED /);
-  assert.match(stdout, /^offline-fast +- +fast +offline +unused +0 +0 % +0 % +- +- +0 +0 +-$/m);
+  assert.match(stdout, /^MODEL +ANSWERED AS +TIER +VENDOR +API +HEALTH +CALLS +SHARE +FAILED /);
+  assert.match(stdout, /^offline-fast +- +fast +offline +- +unused +0 +0 % +0 % +- +- +0 +0 +-$/m);
   const { models } = JSON.parse((await runCli(["models", "--json"], env)).stdout);
   assert.deepEqual([models[1].name, models[1].health, models[1].replicas], ["offline-strong", "unused", 1]);
   const replicas = await runCli(["replicas"], env);

@@ -267,3 +267,16 @@ test("is offline if all models are offline models", async () => {
   await withCatalogue([OFFLINE], async ({ offline }) => assert.equal(offline, true));
   await withCatalogue([OFFLINE, openai.entry()], async ({ offline }) => assert.equal(offline, false));
 });
+
+test("says over which API each model is called", () => {
+  const offline = { ...openai.entry({ name: "b", tier: "fast" }), vendor: "offline" } as const;
+  return withCatalogue(
+    [...three(), openai.entry({ name: "r", tier: "strong", api: "responses" }), offline],
+    async (catalogue) => {
+      const apis = catalogue.load().map(({ model, api }) => [model, api]);
+      assert.deepEqual(Object.fromEntries(apis), {
+        ...{ o: "chat", a: "messages", g: "generate_content", r: "responses", b: undefined },
+      });
+    },
+  );
+});

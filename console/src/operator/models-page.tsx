@@ -100,13 +100,14 @@ const COLUMNS: Column<ModelState>[] = [
   { title: "Running", figure: true, cell: ({ running }) => count(running) },
 ];
 
-/** The name, tier and vendor, and what the vendor says has answered, marked if the catalogue expects something else. */
-function Name({ of: { name, tier, vendor, servedVersion, unexpectedVersion } }: { of: ModelState }) {
+/** Name, tier, vendor and API, and what the vendor says has answered, marked if the catalogue expects another one. */
+function Name({ of: { name, tier, vendor, api, servedVersion, unexpectedVersion } }: { of: ModelState }) {
   return (
     <div>
       {name}
       <div class="soft small">
         {tier}, {vendor}
+        {api && <span title="API over which the model is called"> ({api})</span>}
       </div>
       {servedVersion !== "" && (
         <div class="soft small" title="What the vendor says has answered">

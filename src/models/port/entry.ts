@@ -83,6 +83,8 @@ export interface ModelState {
   model: string;
   tier: Tier;
   vendor: string;
+  /** API over which it is called, such as `chat`. Absent: none, because it is built in. */
+  api?: string | undefined;
   /** Most calls at a time. Undefined for models without a vendor. */
   limit?: number;
   running: number;

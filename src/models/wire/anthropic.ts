@@ -21,6 +21,7 @@ const MIN_BUDGET = 1_024;
 
 /** Anthropic's messages. docs/reference/wire-formats.md lists every field and event that is read. */
 export const anthropic: WireFormat = {
+  api: "messages",
   base: { host: "https://api.anthropic.com", path: "/v1" },
   // format: the schema; the prompt alone asks for any JSON. reasoning: see `thinkingFields`.
   forms: {

@@ -27,6 +27,7 @@ const TAKES_BUDGET = /\bgemini-[12]\b/;
 
 /** Gemini's generateContent; docs/reference/wire-formats.md lists every field. Its cache needs no marks. */
 export const google: WireFormat = {
+  api: "generate_content",
   base: { host: "https://generativelanguage.googleapis.com", path: "/v1beta" },
   // format: the schema, any JSON. reasoning: see `thinkingConfig`.
   forms: {

@@ -11,6 +11,7 @@ import { type Forms, type JsonObject, SCHEMA_FORMS, type WireCall, type WireForm
  * Together, Mistral and so on. docs/reference/wire-formats.md lists every field and event that is read.
  */
 export const openai: WireFormat = {
+  api: "chat",
   base: { host: "https://api.openai.com", path: "/v1" },
   // maxTokens: the usual name, the other name. format: the schema, any JSON. reasoning: see `reasoning`.
   forms: {

@@ -13,6 +13,7 @@ const MIN_OUTPUT = 16;
  */
 export const responses: WireFormat = {
   ...openai,
+  api: "responses",
   // It has no stop sequences. format: the schema, any JSON. reasoning: efforts that stand for `none`.
   forms: {
     ...{ temperature: 1, stops: 0, maxTokens: 1, format: SCHEMA_FORMS + 1, reasoning: 3, cacheKey: 1, usage: 0 },

@@ -62,6 +62,8 @@ export interface WireError extends Pick<ModelErrorInit, "kind" | "retryAfterMs">
 
 /** One vendor's wire format. It has no state; it reads into a `Collector`. */
 export interface WireFormat {
+  /** Word of the API for people: as in the catalogue, where that has one. */
+  readonly api: "chat" | "responses" | "messages" | "generate_content";
   /** Base address. The path is used if a configured address has none. */
   readonly base: { readonly host: string; readonly path: string };
   /** Number of forms of each option; 0: the format has no such option. */

@@ -482,6 +482,14 @@ export declare type ModelState = Message<"chorus.admin.v1.ModelState"> & {
    * @generated from field: optional chorus.admin.v1.DisabledModel disabled = 19;
    */
   disabled?: DisabledModel | undefined;
+
+  /**
+   * API over which it is called: `chat` or `responses` of OpenAI's format, `messages` of Anthropic, or
+   * `generate_content` of Google. Empty for the built-in offline models.
+   *
+   * @generated from field: string api = 20;
+   */
+  api: string;
 };
 
 /**
