@@ -16,8 +16,9 @@ const LOCK_MS = 300_000;
 const PAUSE_MS = 1_000;
 
 /**
- * Brings the schema of a database up to date. Only the wait before that is limited.
- * @param waitMs longest wait for the database; tests set it
+ * Brings the schema of a database up to date.
+ * @param waitMs time in which the database must become available, and in which an interrupted migration begins again.
+ *   It does not end a migration that has begun. Tests set it
  * @throws CliError that says what is wrong
  */
 export async function migrateDatabase(url: string, waitMs: number = WAIT_MS): Promise<Outstanding> {
