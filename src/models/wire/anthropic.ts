@@ -209,12 +209,14 @@ function content({ text, images = [] }: Message, isMarked: boolean, asBlocks = i
  * Current models take an effort, older ones a budget of tokens. Several current models think unless `disabled` is sent,
  * and some refuse that too, so they get the lowest effort.
  */
-function thinkingFields({ reasoning: depth, maxTokens = 0 }: WireCall, { reasoning: form }: Forms): JsonObject {
+function thinkingFields({ reasoning: depth, maxTokens = 0, prompt }: WireCall, { reasoning: form }: Forms): JsonObject {
   if (depth === undefined || form >= 3) return {};
   if (depth === "none") {
     return form === 0 ? { thinking: { type: "disabled" } } : form === 1 ? { output_config: { effort: "low" } } : {};
   }
   if (form < 2) return { thinking: { type: "adaptive" }, output_config: { effort: depth } };
+  // With a budget, the message that asks for tools must begin with its thinking, which is not kept.
+  if (prompt.messages.at(-1)?.results) return {};
   // The budget must be below the ceiling, and a small model or a full context window may have lowered the ceiling.
   const budget = Math.min(BUDGETS[depth], Math.floor((maxTokens * 2) / 3));
   return budget < MIN_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens: budget } };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, beforeEach, test } from "vitest";
 import { createHttpClient } from "../../../src/models/http.ts";
-import { complete, type Model, type ModelCall } from "../../../src/models/port/model.ts";
+import { complete, type Message, type Model, type ModelCall } from "../../../src/models/port/model.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
 import { anthropic } from "../../../src/models/wire/anthropic.ts";
 import { Collector } from "../../../src/models/wire/wire.ts";
@@ -80,6 +80,27 @@ test("leaves thinking out when its budget does not fit under the ceiling", async
   const bodies = await sent({ reasoning: "low", maxTokens: 50 });
   assert.equal(bodies.at(-1)?.thinking, undefined);
   assert.equal(bodies.length, 3);
+});
+
+test("asks an older model, which demands its earlier thinking, for none between the steps of its tools", async () => {
+  const list = [{ name: "look", description: "", parameters: '{"type":"object"}' }];
+  const asked: Message = { role: "user", text: "What is there?" };
+  const steps: Message[] = [
+    asked,
+    { role: "assistant", text: "", calls: [{ id: "c1", name: "look", arguments: "{}" }] },
+    { role: "user", text: "", results: [{ id: "c1", name: "look", text: "A cat." }] },
+  ];
+  const later: Message[] = [...steps, { role: "assistant", text: "A cat." }, { role: "user", text: "Why?" }];
+  const ask = async (messages: Message[]) => {
+    const prompt = { system: "", messages };
+    const bodies = await sent({ tools: { list, choice: "auto", parallel: true }, reasoning: "low", prompt });
+    return bodies.map(({ thinking }) => (thinking as { type?: string } | undefined)?.type);
+  };
+  assert.deepEqual(await ask(steps), ["adaptive"]);
+  vendor.reply(refusal("adaptive thinking is not supported on this model"));
+  assert.deepEqual(await ask([asked]), ["adaptive", "enabled"]);
+  assert.deepEqual(await ask(steps), [undefined]);
+  assert.deepEqual(await ask(later), ["enabled"]);
 });
 
 test("learns the largest ceiling also where the call sets none", async () => {
