@@ -1,6 +1,6 @@
 import type { Notice } from "../../gen/chorus/v1/generation_pb.js";
 import type { Signal } from "../concurrency/abort.ts";
-import { invalidField } from "../contract/failure.ts";
+import { Failure, invalidField } from "../contract/failure.ts";
 import type { Engine } from "../engine/answer.ts";
 import { essence, type Reader } from "../engine/attachments/reader.ts";
 import { ground } from "../engine/grounding.ts";
@@ -40,8 +40,9 @@ const ATTACHMENTS_STEP: ReportedStep = { id: -1, kind: "attachments", role: "ser
  * Reads the files of a request, shortens them to fit the context window, and adds their tokens to those of the text:
  * images count by their dimensions. Instructions that the service adds do not count.
  * @param owner identifier of the workspace
- * @throws Failure invalid_request naming the attachment; request_too_long when the images do not fit; upstream_failed
- *   when all models that could read them are disabled; the reason of `signal`.
+ * @throws Failure invalid_request naming the attachment; request_too_long when the images do not fit, or those of the
+ *   conversation are too large; upstream_failed when all models that could read them are disabled; the reason of
+ *   `signal`.
  */
 export function readInput(
   engine: Engine,
@@ -61,20 +62,14 @@ export function readInput(
 async function readFiles(
   { models }: Engine,
   reader: Reader,
-  { checked: { conversation, attachments, promptField }, textTokens }: ReadRequest,
+  { checked, textTokens }: ReadRequest,
   trace: Trace | undefined,
   owner: string,
   signal: Signal,
 ): Promise<Input> {
+  checkImages(checked);
+  const { conversation, attachments, promptField } = checked;
   let inputTokens = textTokens;
-  let imageBytes = 0;
-  for (const [i, { mediaType, data }] of attachments.entries()) {
-    if (isImage(mediaType)) imageBytes += data.length;
-    if (imageBytes > MAX_IMAGES) {
-      const problem = "brings the images to more than 15 MB in total, which models do not accept. Scale them down.";
-      throw invalidField(`attachments[${i}].data`, problem);
-    }
-  }
   const image = attachments.findIndex(({ mediaType }) => isImage(mediaType));
   const capable = image < 0 ? models.members : models.members.filter(({ images }) => images);
   if (capable.length === 0) {
@@ -97,6 +92,24 @@ async function readFiles(
     inputTokens,
     notices: notices.map(({ code, message, field }) => notice(code, message, field)),
   };
+}
+
+/** @throws Failure request_too_long if the images are too large only together with those of earlier messages */
+function checkImages({ conversation, attachments, promptField }: ReadRequest["checked"]): void {
+  const last = conversation.messages.findLastIndex(({ role }) => role === "user");
+  let [all, own] = [0, 0];
+  for (const [i, { mediaType, data, at = last }] of attachments.entries()) {
+    if (!isImage(mediaType)) continue;
+    all += data.length;
+    if (at === last) own += data.length;
+    if (own <= MAX_IMAGES) continue;
+    const problem = "brings the images to more than 15 MB in total, which models do not accept. Scale them down.";
+    throw invalidField(`attachments[${i}].data`, problem);
+  }
+  if (all <= MAX_IMAGES) return;
+  const message =
+    "The images of the conversation have more than 15 MB in total, which models do not accept. Send fewer.";
+  throw new Failure("request_too_long", { field: promptField, message });
 }
 
 function isImage(mediaType: string): boolean {

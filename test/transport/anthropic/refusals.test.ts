@@ -173,6 +173,24 @@ describe("failures", () => {
     }
   });
 
+  test("of images that only a shorter conversation can bring below 15 MB begin so too", async ({ service }) => {
+    const data = Buffer.concat([Buffer.from(PNG, "base64"), Buffer.alloc(8_000_000)]).toString("base64");
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
+    const [first, reply, last] = [
+      { role: "user", content: [image] },
+      { role: "assistant", content: "A dot." },
+      { role: "user", content: [image, { type: "text", text: "And this?" }] },
+    ];
+    const ask = async (...messages: unknown[]) => refusal(await service.post(PATH, { max_tokens: 100, messages }));
+    const found = await ask(first, reply, last);
+    assert.deepEqual([found.status, found.type], [400, "invalid_request_error"]);
+    assert.match(found.message, /^prompt is too long: The images of the conversation /);
+    // A shorter conversation does not help.
+    const alone = await ask({ role: "user", content: [image, image] });
+    assert.equal(alone.status, 400);
+    assert.match(alone.message, /^messages\[0\]\.content\[1\]\.source\.data brings the images to more than 15 MB/);
+  });
+
   test("without credit have 402, and without the scope 403", async ({ service, database: { pool } }) => {
     const { workspaces, keys } = adminOf(pool);
     await workspaces.createWorkspace({ name: "messages-poor" });

@@ -7,6 +7,7 @@ import { setLimits } from "../../helpers/limits.ts";
 
 const PATH = "/v1/chat/completions";
 const HELLO = [{ role: "user", content: "Hello" }];
+const TURN = { role: "assistant", content: "OK." };
 const FUNCTION = { type: "function", function: { name: "f" } };
 const ALLOWED = "tool_choice.allowed_tools.tools";
 const TEXT = { type: "text", text: "a" };
@@ -363,6 +364,18 @@ describe("failures", () => {
           found.message,
         );
       }
+    }
+  });
+
+  test("of images that only a shorter conversation can bring below 15 MB have that code too", async ({ service }) => {
+    const bytes = Buffer.concat([Buffer.from(PNG, "base64"), Buffer.alloc(8_000_000)]);
+    const url = `data:image/png;base64,${bytes.toString("base64")}`;
+    const conversation = (...content: object[]) => [{ role: "user", content }, TURN, { role: "user", content }];
+    const messages = conversation({ type: "image_url", image_url: { url } });
+    const input = conversation({ type: "input_image", image_url: url });
+    for (const [path, body] of [[PATH, { messages }] as const, ["/v1/responses", { input }] as const]) {
+      const found = await refusal(await service.post(path, body));
+      assert.deepEqual([found.status, found.code], [400, "context_length_exceeded"], found.message);
     }
   });
 
