@@ -116,8 +116,7 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
   }
   checkLength("prompt", request.prompt, MAX_PROMPT);
   checkMessages(request, isForeign);
-  const most = isForeign ? MAX_FOREIGN_ATTACHMENTS : MAX_ATTACHMENTS;
-  if (attachments.length > most) throw invalidField("attachments", `may have ${most} files at most. Send fewer.`);
+  checkNumber(request, isForeign);
   for (const [i, file] of attachments.entries()) {
     checkLength(`attachments[${i}].name`, file.name, MAX_NAME);
     if (!MEDIA_TYPES.has(essence(file.mediaType))) {
@@ -145,6 +144,17 @@ function checkFields(request: GenerateRequest, isForeign: boolean): void {
   }
   if (user !== "") checkUser("user", user);
   checkTags("tags", tags);
+}
+
+/** @throws Failure request_too_long if only the files of earlier messages of another API make them too many */
+function checkNumber({ attachments }: GenerateRequest, isForeign: boolean): void {
+  const most = isForeign ? MAX_FOREIGN_ATTACHMENTS : MAX_ATTACHMENTS;
+  if (attachments.length <= most) return;
+  const last = attachments.at(-1)?.message;
+  const isShortened = attachments.filter(({ message }) => message === last).length <= most;
+  const problem = `may have ${most} files at most. Send fewer.`;
+  if (!isForeign || !isShortened) throw invalidField("attachments", problem);
+  throw new Failure("request_too_long", { field: "messages", message: `messages ${problem}` });
 }
 
 function checkMessages({ messages, attachments }: GenerateRequest, isForeign: boolean): void {

@@ -369,7 +369,7 @@ describe("an answer in one piece", () => {
     const more = await ask(service, { tools, messages: messagesOf(101) });
     assert.deepEqual(
       [more.status, more.json.error?.message],
-      [400, "messages may have 100 files at most. Send fewer."],
+      [400, "prompt is too long: messages may have 100 files at most. Send fewer."],
     );
   });
 

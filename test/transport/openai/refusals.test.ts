@@ -116,7 +116,7 @@ describe("a parameter", () => {
       [{ messages: image({ url: "data:image/tiff;base64,aGk=" }) }, "messages[0].content[0].image_url.url"],
       [{ messages: file({ file_id: "file-1" }) }, "messages[0].content[0].file.file_id"],
       [{ messages: file({ filename: "a".repeat(256), file_data: png }) }, "messages[0].content[0].file.filename"],
-      [{ messages: Array(101).fill(image({ url: png })[0]) }, "messages"],
+      [{ messages: [{ role: "user", content: Array(101).fill(image({ url: png })[0]?.content[0]) }] }, "messages"],
       [{ messages: [...HELLO, { ...image({ url: png })[0], role: "assistant" }] }, "messages[1].content[0]"],
     ];
     for (const [body, param, code = "invalid_request"] of cases) {
@@ -367,15 +367,21 @@ describe("failures", () => {
     }
   });
 
-  test("of images that only a shorter conversation can bring below 15 MB have that code too", async ({ service }) => {
-    const bytes = Buffer.concat([Buffer.from(PNG, "base64"), Buffer.alloc(8_000_000)]);
-    const url = `data:image/png;base64,${bytes.toString("base64")}`;
-    const conversation = (...content: object[]) => [{ role: "user", content }, TURN, { role: "user", content }];
-    const messages = conversation({ type: "image_url", image_url: { url } });
-    const input = conversation({ type: "input_image", image_url: url });
-    for (const [path, body] of [[PATH, { messages }] as const, ["/v1/responses", { input }] as const]) {
-      const found = await refusal(await service.post(path, body));
-      assert.deepEqual([found.status, found.code], [400, "context_length_exceeded"], found.message);
+  test("of images of which a shorter conversation would have few enough have that code too", async ({ service }) => {
+    const bytes = Buffer.from(PNG, "base64");
+    const large = Buffer.concat([bytes, Buffer.alloc(8_000_000)]);
+    for (const [image, count] of [[large, 2] as const, [bytes, 101] as const]) {
+      const url = `data:image/png;base64,${image.toString("base64")}`;
+      const conversation = (part: object) =>
+        Array(count)
+          .fill([{ role: "user", content: [part] }, TURN])
+          .flat();
+      const messages = [...conversation({ type: "image_url", image_url: { url } }), ...HELLO];
+      const input = [...conversation({ type: "input_image", image_url: url }), ...HELLO];
+      for (const [path, body] of [[PATH, { messages }] as const, ["/v1/responses", { input }] as const]) {
+        const found = await refusal(await service.post(path, body));
+        assert.deepEqual([found.status, found.code], [400, "context_length_exceeded"], found.message);
+      }
     }
   });
 
