@@ -46,7 +46,8 @@ export class UpstreamError extends Error {
  * ended without text, or was silent for half of the time that the call has left. A slow stream is then aborted. A slow
  * whole completion continues, and the first completion of any model is used. Models whose circuit is open are passed
  * over. If all others failed without a refusal, the one whose vendor asked for the shortest wait of a few seconds is
- * asked again after it, then the one with an open circuit that failed least.
+ * asked again after it, then the one with an open circuit that failed least. One that is unavailable for a few seconds,
+ * because it loads, is asked again, each time after a longer wait.
  * @throws UpstreamError when all have failed, or when one fails after its first text; the reason of the caller's signal
  */
 export function failover(models: readonly Model[]): Model {
@@ -67,6 +68,15 @@ interface Candidate {
   readonly at?: number;
 }
 
+/** A model whose vendor has said when it takes calls again. */
+interface Waiting {
+  readonly model: Model;
+  /** As `performance.now()`. */
+  readonly at: number;
+  /** Whether it takes no calls at all until then: it loads or restarts. */
+  readonly isAway: boolean;
+}
+
 /** The models to ask, one after the other, and why each has failed. */
 class Candidates {
   readonly causes: unknown[] = [];
@@ -74,7 +84,9 @@ class Candidates {
   /** The model with the lowest share of failed requests of those whose circuit is open. */
   #leastBad: { model: Model; failedShare: number } | undefined;
   /** The model whose vendor takes calls again first, of those that were not called again after a wait. */
-  #soonest: { model: Model; at: number } | undefined;
+  #soonest: Waiting | undefined;
+  /** Factor of the waits, so that many requests do not ask a vendor for long that has trouble. */
+  #patience = 1;
   /** Whether a model refused the request's content. Then the request is the cause, and no last resort is asked. */
   #isRefused = false;
 
@@ -91,22 +103,36 @@ class Candidates {
   }
 
   *#lastResorts(call: ModelCall): Generator<Candidate, void, undefined> {
-    const soonest = this.#soonest;
-    const isInTime = soonest && soonest.at - performance.now() < halfOfTheRest(call);
-    if (isInTime && !this.#isRefused && !call.isReplaceable) yield { ...soonest, call, isLast: !this.#leastBad };
+    const soonest = this.#takeSoonest(call);
+    if (soonest) yield { ...soonest, call, isLast: !this.#leastBad };
     const { model } = this.#leastBad ?? {};
-    if (model && !this.#isRefused) yield { model, call: { ...call, isLastResort: true }, isLast: true };
+    const resort = { ...call, isLastResort: true };
+    if (model && !this.#isRefused) yield { model, call: resort, isLast: true };
+    for (let away = this.#takeSoonest(call); away?.isAway; away = this.#takeSoonest(call))
+      yield { ...away, call: resort, isLast: true };
+  }
+
+  /** The model that can be called again in time. */
+  #takeSoonest(call: ModelCall): Waiting | undefined {
+    const soonest = this.#soonest;
+    this.#soonest = undefined;
+    this.#patience *= 2;
+    const isInTime = soonest && soonest.at - performance.now() < halfOfTheRest(call);
+    return isInTime && !this.#isRefused && !call.isReplaceable ? soonest : undefined;
   }
 
   fail(model: Model, error: unknown): void {
     this.causes.push(error);
-    const { kind, failedShare } = error instanceof ModelError ? error : {};
+    const { kind, status, failedShare } = error instanceof ModelError ? error : {};
     if (kind === "refused") this.#isRefused = true;
     if (failedShare !== undefined && failedShare < (this.#leastBad?.failedShare ?? Number.POSITIVE_INFINITY))
       this.#leastBad = { model, failedShare };
-    const wait = error instanceof ModelError && this.#models.length > 1 ? deferredMs(error) : undefined;
-    const at = performance.now() + (wait ?? Number.POSITIVE_INFINITY);
-    if (at < (this.#soonest?.at ?? Number.POSITIVE_INFINITY)) this.#soonest = { model, at };
+    const isAway = status === 503;
+    // A model without others has been called again after each wait.
+    const mayWait = isAway || this.#models.length > 1;
+    const wait = error instanceof ModelError && mayWait ? deferredMs(error) : undefined;
+    const at = performance.now() + (wait ?? Number.POSITIVE_INFINITY) * this.#patience;
+    if (at < (this.#soonest?.at ?? Number.POSITIVE_INFINITY)) this.#soonest = { model, at, isAway };
   }
 }
 

@@ -18,7 +18,7 @@ const MAX_WAIT_MS = { last: 5_000, replaceable: 1_000 };
 
 /** The wait, in milliseconds, after which a call is repeated only if no other model takes it over; else undefined. */
 export function deferredMs({ retryable, kind, retryAfterMs = 0 }: ModelError): number | undefined {
-  const isDeferred = retryable && kind === undefined && retryAfterMs > MAX_WAIT_MS.replaceable;
+  const isDeferred = retryable && kind === undefined && retryAfterMs >= MAX_WAIT_MS.replaceable;
   return isDeferred && retryAfterMs <= MAX_WAIT_MS.last ? retryAfterMs : undefined;
 }
 

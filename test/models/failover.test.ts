@@ -353,3 +353,37 @@ test("asks the model with the shortest wait again after it, if no other one answ
     await assert.rejects(replaced, UpstreamError);
   }
 });
+
+test("asks a model that is unavailable for a moment again until it is there, if no other one answers", async () => {
+  const away = (status: number) => new ModelError("loads", { retryable: true, status, retryAfterMs: 1_000 });
+  const loading = (fails: number, status = 503) =>
+    fakeModel(...Array.from({ length: fails }, (): Script => () => failing(away(status)).ask(call())), () =>
+      pieces("there"),
+    );
+  for (const streamed of BOTH) {
+    const others = streamed ? [] : [failing()];
+    const startedAt = performance.now();
+    assert.deepEqual(without(await read([loading(2), ...others], streamed)), pieces("there"));
+    // The second wait is longer than the first.
+    assert.ok(performance.now() - startedAt >= 2_990);
+    // Not until the deadline, and not if it only limits the calls: those were repeated then.
+    const model = loading(9);
+    const soon = { endsAt: performance.now() + 3_500 };
+    await assert.rejects(read([model], streamed, soon), { retryAfterMs: 1_000 });
+    assert.equal(model.calls.length, 2);
+    await assert.rejects(read([loading(1, 429)], streamed), { retryAfterMs: 1_000 });
+  }
+});
+
+test("asks a model that is unavailable again also while its circuit is open", async () => {
+  let isThere = false;
+  const away = new ModelError("loads", { retryable: true, status: 503, retryAfterMs: 1_000 });
+  const first = fakeModel((call) => (isThere ? pieces("there") : failing(away).ask(call)));
+  const guarded = resilient(first, { timeouts: TIMEOUTS, retries: 0, breaker: { minRequests: 1 } });
+  await assert.rejects(collect(guarded.ask(call())));
+  const reading = read([guarded], true);
+  setTimeout(() => {
+    isThere = true;
+  }, 500);
+  assert.equal(textOf(await reading), "there");
+});

@@ -121,6 +121,17 @@ describe("readFailure", () => {
     assert.equal((await errorOf(429, {}, limited)).retryable, true);
   });
 
+  test("waits for a model that loads, where its server names no wait", async () => {
+    const loading = { error: { code: 503, message: "Loading model", type: "unavailable_error" } };
+    for (const body of [loading, { error: "Model google/gemma-2-2b is currently loading", estimated_time: 20 }]) {
+      const { retryable, retryAfterMs } = await errorOf(503, {}, body);
+      assert.deepEqual([retryable, retryAfterMs], [true, 2_000]);
+      assert.equal((await errorOf(503, { "retry-after": "4" }, body)).retryAfterMs, 4_000);
+    }
+    const failed = { error: { message: "error loading model llama3: unknown architecture", type: "api_error" } };
+    assert.equal((await errorOf(500, {}, failed)).retryAfterMs, undefined);
+  });
+
   test("takes a request that is too large for a minute for no sign that the model has too many calls", async () => {
     const error = await errorOf(
       429,

@@ -155,6 +155,9 @@ const TOO_LONG = new RegExp(
 /** Accounts without credit, with the status of a rate limit: OpenAI's and Moonshot's codes; xAI's words; Zhipu's. */
 const EXHAUSTED = /^insufficient_quota |exceeded_current_quota_error |used all available credits|insufficient balance/i;
 
+/** A model that is not ready yet, for which these servers name no wait: llama.cpp; Hugging Face. */
+const LOADING = { words: /^503 \S+ loading model\b|\bmodel \S+ is currently loading\b/i, retryAfterMs: 2_000 };
+
 /** Codes of Groq for what the model has written wrongly, with status 400. Another try may succeed. */
 const FAILED_GENERATION = /^(?:tool_use_failed|json_validate_failed|output_parse_failed)$/;
 
@@ -177,6 +180,7 @@ export function describe(error: JsonObject, body: string): WireError {
     ...(typeof param === "string" && param !== "" && !BESIDE_TOOLS.test(words) ? { param } : {}),
     ...(EXHAUSTED.test(words) ? { retryable: false } : {}),
     ...(FAILED_GENERATION.test(wordsOf(code)) ? { retryable: true } : {}),
+    ...(LOADING.words.test(words) ? { retryAfterMs: LOADING.retryAfterMs } : {}),
     ...waitIn(details, words),
   };
 }
