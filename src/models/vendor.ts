@@ -10,12 +10,13 @@ import { cutOff, ModelError } from "./port/model-error.ts";
 import { readFailure } from "./refusal.ts";
 import type { HttpResponse } from "./vendor-response.ts";
 import { anthropic } from "./wire/anthropic.ts";
+import { Collector } from "./wire/collector.ts";
 import { google } from "./wire/google.ts";
 import { openai } from "./wire/openai.ts";
 import { responses } from "./wire/responses.ts";
 import { SseParser } from "./wire/sse.ts";
 import type { Unopened } from "./wire/think.ts";
-import { Collector, type Option, SCHEMA_FORMS, type WireFormat } from "./wire/wire.ts";
+import { type Option, SCHEMA_FORMS, type WireFormat } from "./wire/wire.ts";
 import { takesCalls, wireCall } from "./wire-call.ts";
 
 /** The wire format of each vendor. That of `offline` is not used. */

@@ -1,15 +1,14 @@
 import { member, parseJson, stringifyJson } from "../../contract/json.ts";
 import type { EndReason } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
+import { type Collector, tokenCount } from "./collector.ts";
 import {
-  type Collector,
   endReason,
   frameFailure,
   type JsonObject,
   looseObject,
   object,
   parseObject,
-  tokenCount,
   type WireError,
   wordsOf,
 } from "./wire.ts";

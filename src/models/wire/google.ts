@@ -1,8 +1,8 @@
 import { JsonText } from "../../contract/json.ts";
 import type { EndReason, Message, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
+import { type Collector, tokenCount } from "./collector.ts";
 import {
-  type Collector,
   endReason,
   frameFailure,
   type JsonObject,
@@ -11,7 +11,6 @@ import {
   object,
   parseObject,
   SCHEMA_FORMS,
-  tokenCount,
   type WireCall,
   type WireError,
   type WireFormat,

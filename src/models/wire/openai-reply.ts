@@ -1,7 +1,7 @@
 import type { EndReason } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
+import { type Collector, tokenCount } from "./collector.ts";
 import {
-  type Collector,
   endReason,
   frameFailure,
   type JsonObject,
@@ -9,7 +9,6 @@ import {
   looseObject,
   object,
   parseObject,
-  tokenCount,
   type WireError,
   waitIn,
   wordsOf,

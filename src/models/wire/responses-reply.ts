@@ -1,7 +1,8 @@
 import type { EndReason } from "../port/model.ts";
 import { type ModelError, unreadable } from "../port/model-error.ts";
+import type { Collector } from "./collector.ts";
 import { describe } from "./openai-reply.ts";
-import { type Collector, endReason, frameFailure, type JsonObject, list, object, parseObject } from "./wire.ts";
+import { endReason, frameFailure, type JsonObject, list, object, parseObject } from "./wire.ts";
 
 /** The phase of a message with which a model accompanies its work. The last event of a stream has it once more. */
 const ASIDE = "commentary";

@@ -4,7 +4,7 @@ import { createHttpClient } from "../../../src/models/http.ts";
 import { complete, type Message, type Model, type ModelCall } from "../../../src/models/port/model.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
 import { anthropic } from "../../../src/models/wire/anthropic.ts";
-import { Collector } from "../../../src/models/wire/wire.ts";
+import { Collector } from "../../../src/models/wire/collector.ts";
 import { type ScriptedVendor, startVendor } from "../../helpers/vendors.ts";
 import { call } from "../fake-model.ts";
 

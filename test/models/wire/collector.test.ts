@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "vitest";
-import {
-  Collector,
-  endReason,
-  frameFailure,
-  tokenCount,
-  withRawMember,
-  wordsOf,
-} from "../../../src/models/wire/wire.ts";
+import { Collector, tokenCount } from "../../../src/models/wire/collector.ts";
+import { endReason, frameFailure, withRawMember, wordsOf } from "../../../src/models/wire/wire.ts";
 
 describe("tokenCount", () => {
   test("is a whole number from 0 to a billion for any claim", () => {

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, test } from "vitest";
 import { createHttpClient } from "../../../src/models/http.ts";
 import { complete, type ModelCall } from "../../../src/models/port/model.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
+import { Collector } from "../../../src/models/wire/collector.ts";
 import { google } from "../../../src/models/wire/google.ts";
-import { Collector } from "../../../src/models/wire/wire.ts";
 import { type Script, type ScriptedVendor, startVendor } from "../../helpers/vendors.ts";
 import { call } from "../fake-model.ts";
 

@@ -6,8 +6,8 @@ import type { ModelEntry } from "../../../src/models/port/entry.ts";
 import { complete, type ModelCall } from "../../../src/models/port/model.ts";
 import type { ModelError } from "../../../src/models/port/model-error.ts";
 import { createVendorModel } from "../../../src/models/vendor.ts";
+import { Collector } from "../../../src/models/wire/collector.ts";
 import { responses } from "../../../src/models/wire/responses.ts";
-import { Collector } from "../../../src/models/wire/wire.ts";
 import { type Script, type ScriptedVendor, startVendor } from "../../helpers/vendors.ts";
 import { call } from "../fake-model.ts";
 
