@@ -13,8 +13,9 @@ export interface Learned {
   readonly valueForms: Map<string, number>;
   /** Largest output ceiling that the model accepts, thinking included, in tokens. */
   maxTokens: number;
-  /** Whether the model thinks before it answers. */
-  thinks: boolean;
+  /** Whether the model thinks before it answers. `perhaps`: it has written so, which its prompt may have asked for. */
+  thinks: "no" | "perhaps" | "yes";
+  /** Whether it leaves out the first mark of its thinking. */
   unopened: Unopened;
 }
 
@@ -50,7 +51,7 @@ export class CallOptions {
   }
 
   get thinks(): boolean {
-    return this.#learned.thinks;
+    return this.#learned.thinks !== "no";
   }
 
   /** Largest output ceiling, thinking included, in tokens. */

@@ -62,7 +62,7 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
     },
     valueForms: new Map(),
     maxTokens: entry.maxOutputTokens ?? Number.POSITIVE_INFINITY,
-    thinks: false,
+    thinks: "no",
     unopened: entry.vendor === "openai-compatible" && entry.thinks ? "perhaps" : "no",
   };
 
@@ -127,6 +127,7 @@ class VendorStream implements Pieces {
   readonly #format: WireFormat;
   readonly #learned: Learned;
   readonly #unopened: Unopened;
+  readonly #mayThink: boolean;
   /** Whether the call was sent with room to think. */
   #hasRoom: boolean;
   #response: HttpResponse | undefined;
@@ -146,7 +147,8 @@ class VendorStream implements Pieces {
     this.#model = model;
     this.#format = format;
     this.#learned = learned;
-    this.#hasRoom = learned.thinks;
+    this.#hasRoom = learned.thinks !== "no";
+    this.#mayThink = call.reasoning !== "none";
     this.#unopened = unopenedIn(learned, call);
     this.#into = new Collector(takesCalls(call), this.#unopened);
   }
@@ -242,7 +244,7 @@ class VendorStream implements Pieces {
 
   #end(): NextPiece {
     this.#response?.finish();
-    const { reason, usage, thinks, version, calls } = this.#into;
+    const { reason, usage, version, calls } = this.#into;
     if (calls.length > 0 && !this.#areCallsSent) {
       this.#areCallsSent = true;
       this.#call = undefined;
@@ -251,7 +253,7 @@ class VendorStream implements Pieces {
     this.#learnMarks();
     // Tokens without text are thinking, also where the vendor does not report it.
     const isStarved = this.#call !== undefined && reason === "length";
-    if (thinks || isStarved) this.#learned.thinks = true;
+    this.#learnThinking(isStarved);
     if (isStarved && !this.#hasRoom && this.#call?.maxTokens !== undefined) {
       // Repeats the call, now with room to think.
       this.#hasRoom = true;
@@ -277,6 +279,21 @@ class VendorStream implements Pieces {
     if (this.#unopened === "no" || learned.unopened === "no") return;
     if (isUnopened) learned.unopened = "yes";
     else if (!this.#call && calls.length === 0 && (reason === "stop" || reason === "unknown")) learned.unopened = "no";
+  }
+
+  /**
+   * Thinking that the vendor reports, or hides, is known for good. The prompt of one caller may ask any model to write
+   * what looks like thinking, so the next text without it undoes that.
+   */
+  #learnThinking(isStarved: boolean): void {
+    const { thinks, isMarked, hasText, takesCalls, calls } = this.#into;
+    const learned = this.#learned;
+    // A call of a tool may have been cut off before its name.
+    const isHidden = isStarved && !hasText && !takesCalls;
+    if (thinks || isHidden) learned.thinks = "yes";
+    else if (learned.thinks === "yes") return;
+    else if (isMarked || isStarved) learned.thinks = "perhaps";
+    else if (this.#mayThink && !this.#call && calls.length === 0) learned.thinks = "no";
   }
 
   #readEvent(data: string): void {

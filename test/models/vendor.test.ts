@@ -8,7 +8,7 @@ import { toModelError } from "../../src/models/port/model-error.ts";
 import { createVendorModel } from "../../src/models/vendor.ts";
 import { until } from "../helpers/until.ts";
 import { WIRES } from "../helpers/vendor-wire.ts";
-import { type Reply, type ScriptedVendor, startVendor, type WireKind } from "../helpers/vendors.ts";
+import { type Reply, type ScriptedVendor, startVendor, type VendorCall, type WireKind } from "../helpers/vendors.ts";
 import { call, collect, textOf } from "./fake-model.ts";
 
 const http = createHttpClient({ connectMs: 1_000 });
@@ -35,6 +35,11 @@ const COMPRESSORS: Record<string, (text: string) => Buffer> = {
 const ask = async (model: Model, more: Partial<ModelCall> = {}): Promise<string> =>
   (await complete(model, call({ streamed: false, ...more }))).text;
 const read = (model: Model, more: Partial<ModelCall> = {}): Promise<Piece[]> => collect(model.ask(call(more)));
+
+/** The ceiling of the output, in whatever field the vendor has it. */
+function ceilingOf({ body }: Pick<VendorCall, "body"> = { body: "" }): number {
+  return Number(/"(?:max_(?:completion_|output_)?tokens|maxOutputTokens)":(\d+)/.exec(body)?.[1]);
+}
 
 function endOf(all: readonly Piece[]): End {
   const last = all.at(-1);
@@ -353,10 +358,38 @@ for (const { name, kind, overrides } of VENDORS) {
         vendor.reply({ text: written, finish: "length", usage: { output: 20, thoughts: 20 } });
         const { text, end } = await complete(thinker, call({ maxTokens: 20 }));
         assert.deepEqual([text, end.reason], [`Hello from ${kind}.`, "stop"]);
-        const ceiling = /"(?:max_(?:completion_|output_)?tokens|maxOutputTokens)":(\d+)/.exec(
-          vendor.calls.at(-1)?.body ?? "",
-        );
-        assert.ok(Number(ceiling?.[1]) > 1_000);
+        assert.ok(ceilingOf(vendor.calls.at(-1)) > 1_000);
+      }
+    });
+
+    test("gives later calls no room to think because one caller has asked for thinking in the text", async () => {
+      const plain = createVendorModel(entry, http);
+      const ceiling = async (more: Partial<ModelCall>) => {
+        await complete(plain, call(more));
+        return ceilingOf(vendor.calls.at(-1));
+      };
+      vendor.reply({ text: "<think>Hm.</think>Yes." });
+      await ceiling({ maxTokens: 50 });
+      // The first answer without thinking shows that the model does not think, unless it was not to.
+      assert.ok((await ceiling({ maxTokens: 50, reasoning: "none" })) > 1_000);
+      assert.ok((await ceiling({ maxTokens: 50 })) > 1_000);
+      assert.equal(await ceiling({ maxTokens: 50 }), 50);
+      for (const text of ["<think>Hm. Hm.", "\n\n"]) {
+        vendor.reply({ text, finish: "length" });
+        assert.ok((await ceiling({ maxTokens: 50 })) > 1_000, "repeated");
+        assert.equal(await ceiling({ maxTokens: 50 }), 50);
+      }
+    });
+
+    test("gives later calls room to think once the vendor has reported thinking, or hidden it", async () => {
+      for (const reply of [
+        { usage: { output: 20, thoughts: 20 } },
+        { text: [], finish: "length", usage: { output: 20 } },
+      ]) {
+        const thinker = createVendorModel(entry, http);
+        vendor.reply(reply);
+        for (let i = 0; i < 3; i++) await complete(thinker, call({ maxTokens: 50 }));
+        assert.ok(ceilingOf(vendor.calls.at(-1)) > 1_000);
       }
     });
 

@@ -35,8 +35,12 @@ export class Collector {
   readonly sources: Partial<Record<"text" | "names" | "arguments", string>> = {};
   /** Key of the last item of the output that is text only if there is no other. */
   aside: unknown;
-  /** Whether the completion contains thinking. */
+  /** Whether the vendor reports thinking. */
   thinks = false;
+  /** Whether any text has arrived, also thinking or white space. */
+  hasText = false;
+  /** Whether the text begins with thinking. Any model writes that, if its prompt asks for it. */
+  isMarked = false;
   /** What answers, as the vendor names it first. */
   version: string | undefined;
   /** Whether the caller's tools may be called. */
@@ -89,10 +93,11 @@ export class Collector {
   /** Adds text. Skips anything that is not a string. */
   write(text: unknown): void {
     if (typeof text !== "string" || text === "") return;
+    this.hasText = true;
     if (this.thinks && this.#think?.hasThought === false) this.#text += this.#think.trust();
     this.#text += this.#think ? this.#think.push(text) : text;
     if (this.#think?.hasThought) {
-      this.thinks = true;
+      this.isMarked = true;
       this.isUnopened = this.#think.isUnopened;
     }
     if (this.#think?.isOver) this.#think = undefined;
