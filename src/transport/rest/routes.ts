@@ -81,6 +81,6 @@ export function checkBodyHeaders({ headers }: IncomingMessage): void {
   const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith("charset="));
   const encoding = (headers["content-encoding"] ?? "identity").toLowerCase();
   if (encoding !== "identity") throw new Failure("unsupported_compression");
-  if (type.trim() !== "application/json" || (charset && !/^charset="?utf-8"?$/.test(charset)))
+  if (type.trim() !== "application/json" || (charset && !/^charset="?utf-?8"?$/.test(charset)))
     throw new Failure("unsupported_media_type");
 }

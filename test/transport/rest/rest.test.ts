@@ -207,6 +207,8 @@ describe("failures over REST", () => {
       { "Content-Type": "Application/JSON" },
       { "Content-Type": "application/json;charset=UTF-8" },
       { "Content-Type": 'application/json ; charset="utf-8"' },
+      // The name that many programs write.
+      { "Content-Type": "application/json; charset=utf8" },
       { ...JSON_TYPE, "Content-Encoding": "Identity" },
     ]) {
       assert.equal((await post(headers)).status, 200, JSON.stringify(headers));
