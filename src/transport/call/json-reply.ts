@@ -26,12 +26,16 @@ export function flatFailure(failure: Failure, { requestId }: { readonly requestI
   return jsonReply(failure.row.http, failureJson(failure, requestId), failureHeaders(failure));
 }
 
-/** `Retry-After`, when the failure states a time; the supported encodings, when the request has another. */
+/**
+ * `Retry-After`, when the failure states a time; the supported encodings, when the request has another; how to
+ * authenticate, when the request does not (RFC 9110, 15.5.2).
+ */
 export function failureHeaders(failure: Failure): string[] {
   const seconds = retryAfterSeconds(failure);
   return [
     ...(seconds === undefined ? [] : ["Retry-After", String(seconds)]),
     ...(failure.kind === "unsupported_compression" ? ["Accept-Encoding", SUPPORTED_ENCODINGS] : []),
+    ...(failure.kind === "unauthenticated" ? ["WWW-Authenticate", "Bearer"] : []),
   ];
 }
 

@@ -154,6 +154,7 @@ describe("failures", () => {
       assert.deepEqual([found.status, found.type], [status, type], found.message);
       const isFinal = status < 500 ? "false" : null;
       assert.equal(found.headers.get("x-should-retry"), isFinal, found.message);
+      assert.equal(found.headers.get("www-authenticate"), status === 401 ? "Bearer" : null);
     }
   });
 

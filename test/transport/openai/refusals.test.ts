@@ -304,6 +304,7 @@ describe("failures", () => {
     for (const [send, status, type, code] of cases) {
       const found = await refusal(await send());
       assert.deepEqual([found.status, found.type, found.code], [status, type, code], found.message);
+      assert.equal(found.headers.get("www-authenticate"), status === 401 ? "Bearer" : null);
     }
     await setLimits(pool, "default", [{ name: "requests_per_minute", to: 1n }]);
     let response = await post(body);

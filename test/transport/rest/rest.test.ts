@@ -95,6 +95,7 @@ describe("failures over REST", () => {
         const body = method === "POST" ? { body: '{"prompt":"a"}' } : {};
         const response = await fetch(service.url + path, { method, headers: { ...JSON_TYPE, ...headers }, ...body });
         const { request_id: _, ...failure } = await expectFailure(response, 401, "unauthenticated");
+        assert.equal(response.headers.get("www-authenticate"), "Bearer");
         seen.add(JSON.stringify(failure));
       }
     }
