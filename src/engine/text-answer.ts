@@ -136,15 +136,11 @@ export class TextAnswer implements Parts<EngineEvent> {
     const events: EngineEvent[] = rest === "" ? [] : [{ type: "text", text: rest }];
     for (const step of this.#openSteps?.values() ?? []) events.push({ type: "step", step: { ...step, outcome: "ok" } });
     const { shape, maxTokens } = this.#question;
-    const { found: stop } = this.#stopper;
+    const stop = meter.full ? undefined : this.#stopper.found;
     const finish: Finish = {
       type: "finish",
-      reason: meter.full
-        ? ceilingReason(maxTokens)
-        : stop !== undefined
-          ? "stop"
-          : endReason(end, meter.tokens, maxTokens),
-      ...(stop === undefined || meter.full ? {} : { stop }),
+      reason: stop === undefined ? endReason(end, meter, maxTokens) : "stop",
+      ...(stop === undefined ? {} : { stop }),
       outputTokens: meter.tokens,
       cachedTokens: end?.usage?.cachedTokens ?? 0,
       model: end?.model,
@@ -167,21 +163,21 @@ function ask(engine: Engine, question: Question, signal: Signal): Pieces {
   return plan.ask(modelCall(question, signal, buildPrompt(question.conversation, question.shape)));
 }
 
-/** Why an answer ended that was cut at its ceiling: `cut` if that is the service's, which the caller did not set. */
-function ceilingReason(maxTokens: number | undefined): Finish["reason"] {
-  return maxTokens === undefined ? "cut" : "length";
-}
-
 /** Output limits of current models are not below this, so a smaller limit that was reached is the caller's. */
 const MIN_MODEL_LIMIT = 4_096;
 
 /**
- * Why the model ended the answer. When the model reports `length`, the reason is `length` if the caller's limit was
- * reached: it is small, or the answer has at least half of it by the vendor's count or ours, which differ by less
- * than half. Else, and where the model was asked for less than that limit, the limit was the model's or a draft's, and
- * the reason is `cut`.
+ * Why an answer ended, unless a stop sequence ended it. A ceiling that the caller did not set is the service's, so the
+ * reason is `cut`. When the model reports `length`, the reason is `length` if the caller's limit was reached: it is
+ * small, or the answer has at least half of it by the vendor's count or ours, which differ by less than half. Else, and
+ * where the model was asked for less than that limit, the limit was the model's or a draft's, and the reason is `cut`.
  */
-function endReason(end: End | undefined, tokens: number, maxTokens = Number.POSITIVE_INFINITY): Finish["reason"] {
+function endReason(
+  end: End | undefined,
+  { tokens, full }: Pick<TokenMeter, "tokens" | "full">,
+  maxTokens = Number.POSITIVE_INFINITY,
+): Finish["reason"] {
+  if (full) return Number.isFinite(maxTokens) ? "length" : "cut";
   if (end?.reason === "stop") return "stop";
   if (end?.reason !== "length") return end?.reason === "content_filter" ? "filtered" : "cut";
   if (end.isOwnLimit) return "cut";
