@@ -11,6 +11,7 @@ const KNOWN: readonly string[] = [
   // Accounts.
   ...["credit balance is too low", "exceeded your current quota", "check your plan and billing details"],
   ...["used all available credits", "reached its monthly spending limit"],
+  ...["requires more credits, or fewer max_tokens"],
   ...["Insufficient balance", "Insufficient credits", "Payment required", "account is not active"],
   ...["organization has been disabled", "must be a member of an organization", "IP not authorized"],
   ...["Country, region, or territory not supported", "User location is not supported", "Consumer suspended"],

@@ -96,6 +96,9 @@ test("keeps only known words of what a vendor says, so that no part of a key is 
     message("You exceeded your current quota, hunter2, please check your plan and billing details."),
     "exceeded your current quota; check your plan and billing details",
   );
+  const openrouter =
+    "402 undefined This request requires more credits, or fewer max_tokens. You requested up to 9 tokens";
+  assert.equal(message(openrouter), "requires more credits, or fewer max_tokens");
   assert.ok((message("Invalid API key, Unauthorized, ".repeat(100))?.length ?? 0) <= 200);
 });
 
