@@ -2,6 +2,7 @@ import type { Signal } from "../concurrency/abort.ts";
 import { type NextPart, NO_PART, type Parts } from "../concurrency/parts.ts";
 import { Turns } from "../concurrency/turns.ts";
 import type { End, NextPiece, Pieces, Step } from "../models/port/model.ts";
+import { createStopper, type Stopper } from "../models/stop.ts";
 import { PER_TURN } from "../overload/bounds.ts";
 import { Steps } from "./plan/step.ts";
 import { buildPrompt } from "./prompt.ts";
@@ -16,7 +17,6 @@ import {
   toUpstreamFailure,
 } from "./question.ts";
 import { extractObject } from "./structured/repair.ts";
-import { createStopper, type Stopper } from "./text/stop.ts";
 import type { TokenMeter } from "./tokens/token-meter.ts";
 
 /**

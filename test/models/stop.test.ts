@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { createStopper } from "../../../src/engine/text/stop.ts";
+import { createStopper } from "../../src/models/stop.ts";
 
 /** The expected result: the text before the first occurrence of any sequence. */
 function textBefore(text: string, sequences: readonly string[]): string {
