@@ -38,8 +38,8 @@ export interface Question extends Omit<PlanCriteria, "continues" | "hasImages" |
   maxTokens: number | undefined;
   stops: string[];
   /**
-   * Whether the answer must say which stop sequence has ended it. Most vendors do not, so the models do not get the
-   * sequences, and the engine finds them in the text. Set `streamed` too, or a model writes on after one.
+   * Whether the answer must say which stop sequence has ended it. Most vendors do not, so they do not get the
+   * sequences, and the engine finds them in the text.
    */
   namesStop?: boolean;
   /** Learns what each vendor call used, once it has ended. */
@@ -140,7 +140,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     ...(shape === "text" ? {} : { defaultTemperature: 0 }),
     ...(maxTokens === undefined ? {} : { maxTokens }),
     // Saves tokens at the vendor. The engine cuts the answer in any case, because not every model supports them.
-    ...(stops.length === 0 || namesStop ? {} : { stops }),
+    ...(stops.length === 0 || (namesStop && streamed) ? {} : { stops, ...(namesStop ? { containsStop: true } : {}) }),
     ...(format ? { format } : {}),
     ...(tools ? { tools } : {}),
     ...(onUsed ? { onUsed } : {}),

@@ -58,7 +58,7 @@ export function engineEvents(engine: Engine, progress: Progress, conversation: C
     difficulty,
     inputTokens: input.inputTokens,
     namesStop,
-    streamed: streamed || namesStop,
+    streamed,
     deadlineMs: Math.max(1, running.endsAt - performance.now()),
     generation: id,
     onUsed: cost.add,

@@ -19,6 +19,7 @@ import { Served } from "./served.ts";
 import { type Tested, testCall } from "./test-call.ts";
 import { tracedModel } from "./traced.ts";
 import type { CallEnd } from "./try.ts";
+import { untilStop } from "./until-stop.ts";
 import { baseAddress, createVendorModel, formatOf } from "./vendor.ts";
 
 /** One model of the catalogue: what its entry says of it, and how to ask it. */
@@ -143,7 +144,7 @@ export function createCatalogue(
     };
     return {
       ...factsOf(entry),
-      model: resilient(tracedModel(createVendorModel(entry, http), entry), options),
+      model: resilient(untilStop(tracedModel(createVendorModel(entry, http), entry)), options),
       ...(entry.vendor === "offline" ? {} : { latency }),
     };
   });

@@ -342,9 +342,9 @@ function hurried(call: ModelCall): ModelCall {
 }
 
 /** @throws ModelError unless a stop sequence may have ended the completion before its first text */
-function demandText(reason: EndReason, { stops = [] }: ModelCall): void {
+function demandText(reason: EndReason, { stops = [], containsStop }: ModelCall): void {
   if (reason === "content_filter")
     throw new ModelError("The vendor's safety filter or the model refused.", { retryable: false, kind: "refused" });
-  if (reason === "stop" && stops.length > 0) return;
+  if (reason === "stop" && stops.length > 0 && !containsStop) return;
   throw new ModelError("The completion has no text.", { retryable: false });
 }

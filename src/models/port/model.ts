@@ -102,6 +102,8 @@ export interface ModelCall {
    */
   readonly defaultTemperature?: number;
   readonly stops?: readonly string[];
+  /** Whether the text must contain the stop sequence that has ended it. For whole completions only. */
+  readonly containsStop?: boolean;
   /** Absent: prose. */
   readonly format?: Format;
   /** Absent: the model cannot ask for any. */

@@ -411,6 +411,23 @@ describe("an answer in one piece", () => {
     assert.deepEqual([unstopped.json.stop_reason, unstopped.json.stop_sequence], ["end_turn", null]);
   });
 
+  test("is asked for again if a model breaks off, also with stop sequences, because nothing was sent", async ({
+    service,
+    vendor,
+  }) => {
+    const text = ["One.", " Two", " END", " three"];
+    for (const stop_sequences of [undefined, [" END"]]) {
+      vendor.reset();
+      vendor.reply({ text, end: "reset", after: 2 });
+      vendor.always({ text });
+      const { status, json } = await ask(service, { model: "chorus-low", stop_sequences });
+      assert.equal(status, 200, JSON.stringify(json));
+      assert.equal(json.content[0]?.text, stop_sequences ? "One. Two" : "One. Two END three");
+      assert.equal(json.stop_sequence, stop_sequences ? " END" : null);
+      assert.equal(vendor.calls.length, 2);
+    }
+  });
+
   test("comes after a search of the web that tool_choice allows", async ({ service, vendor }) => {
     const search = { type: "web_search_20250305", name: "web_search", allowed_domains: [] };
     const own = { name: "look", input_schema: SCHEMA };
