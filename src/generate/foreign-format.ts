@@ -6,7 +6,7 @@ import {
   ResponseFormatSchema,
 } from "../../gen/chorus/v1/generation_pb.js";
 import { Failure } from "../contract/failure.ts";
-import { checkSchema } from "../engine/structured/check-schema.ts";
+import { checkWhole } from "../engine/structured/check-whole.ts";
 import { describeFormats } from "../engine/structured/describe-formats.ts";
 import { simplifySchema } from "../engine/structured/simplify-schema.ts";
 import { notice } from "./notices.ts";
@@ -26,9 +26,9 @@ export interface ForeignFormat {
 type Fields = Pick<MessageInitShape<typeof GenerateRequestSchema>, "responseFormat" | "outputShape" | "system">;
 
 /**
- * Asks for an answer that follows a schema of Pydantic, zod or another library. A schema beyond the table of the
- * specification is refused when the request is checked; if it need not be followed strictly, the model is shown the
- * schema and asked for JSON, and a notice says so.
+ * Asks for an answer that follows a schema of Pydantic, zod or another library. A schema that
+ * cannot be checked as a whole is refused when the request is checked; if it need not be followed strictly, the model
+ * is shown the schema and asked for JSON, and a notice says so.
  * @throws Failure `invalid_response_schema` naming the node
  */
 export function readForeignFormat(format: ForeignFormat): { fields: Fields; notices: Notice[] } {
@@ -38,9 +38,9 @@ export function readForeignFormat(format: ForeignFormat): { fields: Fields; noti
   const purpose = description === "" ? "" : `Purpose of the answer's format: ${description}`;
   try {
     const described = schema === "" ? { schema, paths: [] } : describeFormats(schema, path);
-    const simplified = schema === "" ? "" : simplifySchema(described.schema, path);
+    const simplified = schema === "" ? "" : simplifySchema(described.schema);
     // A strict one is checked with the other fields of the request.
-    if (!strict) checkSchema(simplified, { path, nullableObjects: true, moreKeywords: true });
+    if (!strict) checkWhole(simplified, path);
     const value = { case: "jsonSchema" as const, value: { schema: simplified } };
     return {
       fields: { responseFormat: create(ResponseFormatSchema, { format: value }), system: purpose },

@@ -16,7 +16,8 @@ import type { Attachment } from "../engine/attachments/attachment.ts";
 import { essence } from "../engine/attachments/reader.ts";
 import type { Conversation } from "../engine/prompt.ts";
 import type { Question } from "../engine/question.ts";
-import { checkSchema, type SchemaRules } from "../engine/structured/check-schema.ts";
+import { checkSchema } from "../engine/structured/check-schema.ts";
+import { checkWhole } from "../engine/structured/check-whole.ts";
 import type { Message, ToolResult } from "../models/port/model.ts";
 import { CallNames, checkCalls, checkTools, toolNotices } from "./validate-tools.ts";
 
@@ -46,7 +47,7 @@ export interface ReadOptions {
   readonly isRepeatable: boolean;
   /**
    * Whether the request came in the format of another API. It may have any number of messages, more files, and a JSON
-   * Schema whose objects can be null.
+   * Schema with all keywords that are checked.
    */
   readonly isForeign?: boolean;
 }
@@ -68,8 +69,6 @@ export interface CheckedRequest extends Required<Pick<Question, Asked>> {
   tags: Tags;
 }
 
-const FOREIGN_SCHEMA: SchemaRules = { path: "response_format.schema", nullableObjects: true, moreKeywords: true };
-
 /**
  * Validates a request in the order of the contract: its fields, their combination, then the JSON Schema.
  * @throws Failure that names the field. The message never quotes the request.
@@ -85,7 +84,7 @@ export function checkRequest(request: GenerateRequest, { streamed, isForeign }: 
       message: "response_format.schema is required with json_schema. Add a JSON Schema whose root is an object.",
     });
   }
-  if (schema !== undefined) checkSchema(schema, isForeign ? FOREIGN_SCHEMA : undefined);
+  if (schema !== undefined) isForeign ? checkWhole(schema, "response_format.schema") : checkSchema(schema);
   const { places, ...read } = conversation(request);
   const attachments = request.attachments.map(({ name, mediaType, data, message }) => {
     return { name, mediaType, data, at: message === undefined ? undefined : places[message] };

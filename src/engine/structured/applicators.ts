@@ -2,11 +2,12 @@ import { type JsonNode, member } from "../../contract/json.ts";
 import { demand } from "./assertions.ts";
 import { count, type Keyword, list, members, NoSchema, type SchemaReader, text, texts } from "./keyword.ts";
 import { quoted } from "./path.ts";
-import type { Rule } from "./rules.ts";
+import { type Check, type Place, type Rule, scalarKey, type Wrong } from "./rules.ts";
+import { hasType } from "./value-types.ts";
 
 const items: Keyword = (node, schema, reader) => {
   // Of earlier drafts.
-  if (node.kind === "array") return reader.skip("items");
+  if (node.kind === "array") return reader.skip("items", schema);
   const prefix = member(schema, "prefixItems");
   const first = prefix ? list(prefix).length : 0;
   const rule = reader.rule(node);
@@ -30,7 +31,7 @@ const contains: Keyword = (node, schema, reader) => {
   const [least, most] = [low ? count(low) : 1, high ? count(high) : Number.POSITIVE_INFINITY];
   return (value, above, check) => {
     if (value.kind !== "array") return;
-    const found = value.items.map((item, step) => check.fits(rule, item, { above, step }));
+    const found = value.items.map((item, step) => check.attempt(rule, item, { above, step }).fits);
     if (found.filter((fits) => fits !== false).length < least)
       check.fail(above, `must contain at least ${least} valid item(s)`);
     if (found.filter((fits) => fits).length > most) check.fail(above, `must contain at most ${most} valid item(s)`);
@@ -93,60 +94,86 @@ function dependent(rule: (node: JsonNode, reader: SchemaReader) => Rule): Keywor
 }
 
 const allOf: Keyword = (node, _, reader) => {
-  const rules = schemas(node, reader);
+  const rules = list(node).map((schema) => reader.rule(schema));
+  if (rules.length === 0) throw new NoSchema();
   return (value, place, check) => {
     for (const rule of rules) rule(value, place, check);
   };
 };
 
-const anyOf: Keyword = (node, _, reader) => {
-  const [first, ...others] = schemas(node, reader);
-  return (value, place, check) => {
-    let nearest = check.apart(first, value, place);
-    for (const rule of others) {
-      if (nearest.length === 0) return;
-      const wrong = check.apart(rule, value, place);
-      if (wrong.length < nearest.length) nearest = wrong;
-    }
-    if (nearest.length > 0) check.fail(place, "must match a schema in anyOf", nearest);
-  };
-};
+const anyOf = choice((branches, value, place, check) => {
+  let nearest: readonly Wrong[] | undefined;
+  for (const rule of branches) {
+    const { wrong } = check.attempt(rule, value, place);
+    if (wrong.length === 0) return;
+    if (!nearest || wrong.length < nearest.length) nearest = wrong;
+  }
+  check.fail(place, "must match a schema in anyOf", nearest);
+});
 
-const oneOf: Keyword = (node, _, reader) => {
-  const rules = schemas(node, reader);
-  return (value, place, check) => {
-    const found = rules.map((rule) => check.fits(rule, value, place));
-    const fitting = found.filter((fits) => fits).length;
-    if (fitting > 1 || found.every((fits) => fits === false))
-      check.fail(place, `must match exactly one schema in oneOf, not ${fitting}`);
+const oneOf = choice((branches, value, place, check) => {
+  const tried = branches.map((rule) => check.attempt(rule, value, place));
+  const fitting = tried.filter(({ fits }) => fits).length;
+  const nearest = tried
+    .map(({ wrong }) => wrong)
+    .reduce((least, wrong) => (wrong.length < least.length ? wrong : least));
+  if (fitting < 2 && nearest.length === 0) return;
+  check.fail(place, `must match exactly one schema in oneOf, not ${fitting}`, fitting > 0 ? undefined : nearest);
+});
+
+/**
+ * A choice between branches. Those that a value cannot fit by their marks are left out, and if one is left, that is
+ * what the value must fit: an object that names its kind is checked against that kind only, and the messages are about
+ * that. A tree of such objects would take a time that doubles with each of its levels otherwise.
+ * @param among for several branches
+ */
+function choice(among: (branches: readonly Rule[], value: JsonNode, place: Place, check: Check) => void): Keyword {
+  return (node, _, reader) => {
+    const branches = list(node).map((schema) => ({ rule: reader.rule(schema), marks: reader.marks(schema) }));
+    if (branches.length === 0) throw new NoSchema();
+    const names = new Set(branches.flatMap(({ marks }) => [...marks.members.keys()]));
+    return (value, place, check) => {
+      check.spend(branches.length);
+      const ofType = branches.filter(({ marks: { types } }) => !types || hasType(value, types));
+      const own = value.kind === "object" ? value.members.filter(([name]) => names.has(name)) : [];
+      const keys = own.map(([name, child]) => [name, scalarKey(child)] as const);
+      const ofKind = ofType.filter(({ marks: { members } }) => {
+        check.spend(keys.length >> 2);
+        return keys.every(([name, key]) => members.get(name)?.has(key) !== false);
+      });
+      const left = [ofKind, ofType, branches].find(({ length }) => length > 0) ?? [];
+      const [only] = left;
+      if (only && left.length === 1) only.rule(value, place, check);
+      else
+        among(
+          left.map(({ rule }) => rule),
+          value,
+          place,
+          check,
+        );
+    };
   };
-};
+}
 
 const not: Keyword = (node, _, reader) => {
   const rule = reader.rule(node);
   return (value, place, check) => {
-    if (check.fits(rule, value, place)) check.fail(place, "must NOT be valid");
+    if (check.attempt(rule, value, place).fits) check.fail(place, "must NOT be valid");
   };
 };
 
 const condition: Keyword = (node, schema, reader) => {
   const [is, yes, no] = [node, member(schema, "then"), member(schema, "else")].map((each) => each && reader.rule(each));
   return (value, place, check) => {
-    const fits = is && check.fits(is, value, place);
+    const fits = is && check.attempt(is, value, place).fits;
     if (fits !== undefined) (fits ? yes : no)?.(value, place, check);
   };
 };
 
-const reference: Keyword = (node, _, reader) => {
+const reference: Keyword = (node, schema, reader) => {
   const pointer = text(node);
-  return pointer === "#" || pointer.startsWith("#/") ? reader.target(pointer) : reader.skip("$ref");
+  return pointer === "#" || pointer.startsWith("#/") ? reader.target(pointer) : reader.skip("$ref", schema);
 };
-
-function schemas(node: JsonNode, reader: SchemaReader): readonly [Rule, ...Rule[]] {
-  const [first, ...others] = list(node).map((schema) => reader.rule(schema));
-  if (!first) throw new NoSchema();
-  return [first, ...others];
-}
 
 /** Keywords that apply schemas to a value or to its parts. */
 export const APPLICATORS: readonly (readonly [name: string, keyword: Keyword])[] = [

@@ -5,7 +5,15 @@ import { quoted } from "./path.ts";
 import { type Check, keyOf, type Rule, shortened, stepsForAll, stringOf } from "./rules.ts";
 import { hasType } from "./value-types.ts";
 
-const TYPES: ReadonlySet<string> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
+export const TYPES: ReadonlySet<string> = new Set([
+  "object",
+  "array",
+  "string",
+  "number",
+  "integer",
+  "boolean",
+  "null",
+]);
 
 const type: Keyword = (node, schema) => {
   const names = new Set(node.kind === "array" ? texts(node) : [text(node)]);

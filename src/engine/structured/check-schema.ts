@@ -3,7 +3,6 @@ import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/
 import { decimalOf, isIntegral } from "./decimal.ts";
 import { ANNOTATIONS } from "./merge-schemas.ts";
 import { memberStep, quoted } from "./path.ts";
-import { MAX_CLASSES, MAX_PARTS, MAX_PATTERN, Patterns } from "./patterns.ts";
 import { typesOfValue } from "./value-types.ts";
 
 /** Size limit of a schema as compact JSON, in UTF-8 bytes. */
@@ -24,23 +23,10 @@ interface Place {
   level: number;
   /** The declared types. */
   types: string[];
-  rules: SchemaRules;
-  patterns: Patterns;
 }
 
-export interface SchemaRules {
-  /** Of the schema in the request. */
-  readonly path: string;
-  /**
-   * Whether a list of types may name `object` and `array`: the optional members of Pydantic and zod. The specification
-   * excludes them from lists.
-   */
-  readonly nullableObjects: boolean;
-  /** Whether the keywords of `MORE` may be used, which Pydantic and zod write. The specification excludes them. */
-  readonly moreKeywords: boolean;
-}
-
-const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObjects: false, moreKeywords: false };
+/** The schema in a request of the service's own formats. */
+const PATH = "response_format.schema";
 
 /**
  * Accepts exactly the keywords of the specification's "Response schema", and rejects the first violation in the order
@@ -53,11 +39,18 @@ const SPECIFICATION: SchemaRules = { path: "response_format.schema", nullableObj
  * - Of members with the same name the last counts, as everywhere in a request body.
  * - The text has at most 1 MiB as sent.
  * @param text the schema as the caller wrote it
- * @param rules those of the specification, unless the door has others
  * @throws Failure `invalid_response_schema`: `field` is the path to the node, the message names the keyword.
  */
-export function checkSchema(text: string, rules: SchemaRules = SPECIFICATION): void {
-  const { path } = rules;
+export function checkSchema(text: string): void {
+  checkNode({ node: readSchema(text, PATH), path: PATH, level: 1 });
+}
+
+/**
+ * Reads a schema that is within the limits.
+ * @param path of the schema in the request
+ * @throws Failure for another type than an object, too
+ */
+export function readSchema(text: string, path: string): JsonNode {
   if (text.length > MAX_LENGTH) refuse(path, tooLarge(`${text.length} characters with its spaces`));
   const node = parseSchema(text, path);
   if (node.kind === "object") {
@@ -67,7 +60,7 @@ export function checkSchema(text: string, rules: SchemaRules = SPECIFICATION): v
     if (type && literal(type) !== "object")
       refuse(path, 'The type of the root must be "object". Wrap the answer in one.');
   }
-  checkNode({ node, path, level: 1, rules, patterns: new Patterns() });
+  return node;
 }
 
 /** @throws Failure naming `path` */
@@ -81,22 +74,15 @@ export function parseSchema(text: string, path: string): JsonNode {
 }
 
 function checkNode(given: Omit<Place, "types">): void {
-  const { node, path, level, rules } = given;
-  if (level > MAX_LEVELS) {
-    refuse(path, `The schema is nested deeper than ${MAX_LEVELS} levels. Flatten it.`);
-  }
+  const { node, path, level } = given;
+  checkLevel(level, path);
   if (node.kind !== "object")
     refuse(path, 'A schema must be an object that declares its "type", such as {"type":"string"}.');
   // Checked before the type, because a node with an unsupported "$ref" or "anyOf" often has no type.
   for (const [keyword] of node.members) {
-    if (!KEYWORDS.has(keyword) || (MORE.has(keyword) && !rules.moreKeywords)) {
-      refuse(
-        path,
-        `The keyword ${quoted(keyword)} is not supported. Leave it out, or say in "description" what is wanted.`,
-      );
-    }
+    if (!KEYWORDS.has(keyword)) refuse(path, notSupported(keyword));
   }
-  const place: Place = { ...given, types: readTypes(node, path, rules) };
+  const place: Place = { ...given, types: readTypes(node, path) };
   for (const [keyword, value] of node.members) KEYWORDS.get(keyword)?.(value, keyword, place);
   if (place.types.includes("array") && !member(node, "items")) {
     refuse(path, 'An array must declare "items", the schema of its elements.');
@@ -125,15 +111,9 @@ const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maxItems", forTypes(["array"], checkLength)],
   ...Array.from(ANNOTATIONS, (keyword): [string, Check] => [keyword, annotation]),
   ["$schema", checkDialect],
-  ["pattern", forTypes(["string"], checkPattern)],
-  ["exclusiveMinimum", forTypes(["number", "integer"], checkBound)],
-  ["exclusiveMaximum", forTypes(["number", "integer"], checkBound)],
 ]);
 
-/** Keywords beyond the specification's table. */
-const MORE: ReadonlySet<string> = new Set(["pattern", "exclusiveMinimum", "exclusiveMaximum"]);
-
-function readTypes(node: JsonNode, path: string, { nullableObjects }: SchemaRules): string[] {
+function readTypes(node: JsonNode, path: string): string[] {
   const type = member(node, "type");
   if (!type) refuse(path, `"type" is missing. Declare one of ${TYPES.join(", ")}.`);
   if (type.kind !== "array") {
@@ -142,10 +122,9 @@ function readTypes(node: JsonNode, path: string, { nullableObjects }: SchemaRule
     refuse(path, `"type" must be one of ${TYPES.join(", ")}, or a list of simple types.`);
   }
   const names = type.items.map(literal);
-  const listed = nullableObjects ? TYPES : SIMPLE_TYPES;
-  const isListed = (name: unknown): name is string => typeof name === "string" && listed.includes(name);
+  const isListed = (name: unknown): name is string => typeof name === "string" && SIMPLE_TYPES.includes(name);
   if (names.length > 0 && names.every(isListed) && new Set(names).size === names.length) return names;
-  refuse(path, `A list as "type" must name some of ${listed.join(", ")}, each once.`);
+  refuse(path, `A list as "type" must name some of ${SIMPLE_TYPES.join(", ")}, each once.`);
 }
 
 function checkItems(node: JsonNode, _: string, { path, level, ...place }: Place): void {
@@ -195,17 +174,6 @@ function checkLength(value: JsonNode, keyword: string, { path }: Place): void {
   if (!number || number.negative || !isIntegral(number)) refuse(path, `"${keyword}" must be an integer of at least 0.`);
 }
 
-function checkPattern(value: JsonNode, keyword: string, { path, patterns }: Place): void {
-  const pattern = literal(value);
-  if (typeof pattern === "string" && patterns.read(pattern)) return;
-  refuse(
-    path,
-    `"${keyword}" must be a regular expression that JavaScript can read, of at most ${MAX_PATTERN} characters, ` +
-      `without references such as \\1. All of a schema may have ${MAX_PARTS} parts, where a{3} counts as three, and ` +
-      `${MAX_CLASSES} different classes such as \\p{L}.`,
-  );
-}
-
 function checkBound(value: JsonNode, keyword: string, { path }: Place): void {
   if (!decimalOf(value)) refuse(path, `"${keyword}" must be a number.`);
 }
@@ -233,12 +201,21 @@ function forTypes(allowed: readonly string[], check: Check): Check {
   };
 }
 
+/** @param level of a node, which is at `path` */
+export function checkLevel(level: number, path: string): void {
+  if (level > MAX_LEVELS) refuse(path, `The schema is nested deeper than ${MAX_LEVELS} levels. Flatten it.`);
+}
+
+export function notSupported(keyword: string): string {
+  return `The keyword ${quoted(keyword)} is not supported. Leave it out, or say in "description" what is wanted.`;
+}
+
 /** The value of a scalar; undefined for an object or a list. */
 function literal(node: JsonNode): string | number | boolean | null | undefined {
   return node.kind === "scalar" ? JSON.parse(node.text) : undefined;
 }
 
-export function tooLarge(size: string): string {
+function tooLarge(size: string): string {
   const limit = `${MAX_BYTES} bytes (32 KiB) as compact JSON`;
   return `The schema is too large: it has ${size}, and may have ${limit}. Shorten it.`;
 }

@@ -1,11 +1,7 @@
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
+import { mapParts } from "../../contract/schema-parts.ts";
 import { MAX_LENGTH, parseSchema } from "./check-schema.ts";
-import { memberStep } from "./path.ts";
-
-/** Members of a schema that hold schemas by name, as a list, or as one. */
-const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
-const LISTED: ReadonlySet<string> = new Set(["anyOf", "allOf", "oneOf"]);
-const SINGLE: ReadonlySet<string> = new Set(["items"]);
+import { partSteps } from "./path.ts";
 
 /** A schema without `format`, and where each one stood. */
 interface Described {
@@ -28,24 +24,12 @@ export function describeFormats(schema: string, path: string): Described {
 }
 
 /** @param paths collects the places of formats */
-function describe(node: JsonNode, path: string, paths: string[]): JsonNode {
-  if (node.kind !== "object") return node;
-  const below = (schema: JsonNode, step: string) => describe(schema, `${path}${step}`, paths);
-  const members = node.members.map(([name, value]): [string, JsonNode] => {
-    if (SINGLE.has(name)) return [name, below(value, `.${name}`)];
-    if (LISTED.has(name) && value.kind === "array")
-      return [name, { ...value, items: value.items.map((item, i) => below(item, `.${name}[${i}]`)) }];
-    if (!NAMED.has(name) || value.kind !== "object") return [name, value];
-    const schemas = value.members.map(([one, schema]): [string, JsonNode] => [
-      one,
-      below(schema, `.${name}${memberStep(one)}`),
-    ]);
-    return [name, { ...value, members: schemas }];
-  });
+function describe(schema: JsonNode, path: string, paths: string[]): JsonNode {
+  const node = mapParts(schema, (part) => describe(part.node, `${path}${partSteps(part)}`, paths));
   const format = textOf(member(node, "format"));
-  if (format === undefined) return { ...node, members };
+  if (format === undefined || node.kind !== "object") return node;
   paths.push(path);
-  const others = members.filter(([name]) => name !== "format" && name !== "description");
+  const others = node.members.filter(([name]) => name !== "format" && name !== "description");
   const description = [textOf(member(node, "description")), `Format: ${format}.`].filter(Boolean).join("\n");
   return { ...node, members: [...others, ["description", { kind: "scalar", text: JSON.stringify(description) }]] };
 }

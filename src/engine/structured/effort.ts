@@ -10,7 +10,7 @@ export interface Effort {
 }
 
 /** Most operations of patterns in the check of an answer. */
-export const MAX_OPERATIONS = 400_000;
+const MAX_OPERATIONS = 400_000;
 
 /** The work that the checks of the calls in one answer may take together: about 20 ms each. */
 export class LooseEffort implements Effort {

@@ -6,16 +6,26 @@ import { type Rule, stringOf } from "./rules.ts";
 /** Thrown for what is no schema of JSON Schema 2020-12. */
 export class NoSchema extends Error {}
 
+/** What shows quickly that a value cannot fit a schema. */
+export interface Marks {
+  /** The types of its values. Undefined: any. */
+  readonly types: ReadonlySet<string> | undefined;
+  /** Keys of the only values that members of an object can have, by name. All of them are scalars. */
+  readonly members: ReadonlyMap<string, ReadonlySet<string | undefined>>;
+}
+
 /** What the reader of a schema does for its keywords. */
 export interface SchemaReader {
   /** The rule of a schema, which is read later: schemas can refer to themselves. */
   rule(schema: JsonNode): Rule;
   /** The rule of the schema at a JSON pointer. @throws NoSchema */
   target(pointer: string): Rule;
+  /** The marks of a schema, or of the one that it refers to. */
+  marks(schema: JsonNode): Marks;
   /** A regular expression. @throws NoSchema */
   pattern(text: string): Pattern;
-  /** The rule of a keyword that is not checked. */
-  skip(keyword: string): Rule;
+  /** The rule of a keyword of a schema that is not checked. */
+  skip(keyword: string, schema: JsonNode): Rule;
 }
 
 /** What a keyword demands. Undefined: nothing. @throws NoSchema for a value that it cannot have */

@@ -50,7 +50,7 @@ export function looseValidator(text: string, validators: Validators): LooseValid
 function read(text: string): LooseSchema {
   let simplified = text;
   try {
-    simplified = simplifySchema(text, "parameters");
+    simplified = simplifySchema(text);
     checkSchema(simplified);
     return { exact: simplified, simplified, validate: isObject, gap: undefined, strictGap: undefined };
   } catch (error) {
@@ -60,7 +60,7 @@ function read(text: string): LooseSchema {
   if (text.length > MAX_LENGTH) return unchecked("it is too large");
   try {
     const schema = prepareSchema(parseJson(text));
-    const skipped = [...schema.unchecked];
+    const skipped = [...schema.unchecked.keys()];
     const strictGap = gapOf(skipped.filter((keyword) => keyword !== "format"));
     return { exact: undefined, simplified, validate: validatorOf(schema), gap: gapOf(skipped), strictGap };
   } catch (error) {

@@ -9,13 +9,16 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...["description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema"],
 ]);
 
-/** The types that a keyword of `checkSchema` concerns. `enum` and `const` concern all. */
+/** Members that hold schemas for references. */
+export const DEFINITIONS: ReadonlySet<string> = new Set(["$defs", "definitions"]);
+
+/** The types that a keyword concerns. `enum` and `const` concern all; other keywords stand in no merged schema. */
 const TYPES_OF: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    object: ["properties", "required", "additionalProperties"],
-    array: ["items", "minItems", "maxItems"],
+    object: ["properties", "required", "additionalProperties", "minProperties", "maxProperties"],
+    array: ["items", "minItems", "maxItems", "uniqueItems"],
     string: ["minLength", "maxLength", "pattern"],
-    "number integer": ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+    "number integer": ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
   }).flatMap(([types, names]) => names.map((name): [string, string[]] => [name, types.split(" ")])),
 );
 const OF_ALL_TYPES: ReadonlySet<string> = new Set(["type", "enum", "const"]);
@@ -31,11 +34,8 @@ export function overlay(base: Schema, beside: readonly Member[]): Schema | undef
     const own = members.get(name);
     if (name === "description" && own) members.set(name, joined([value, own]) ?? value);
     else if (ANNOTATIONS.has(name)) members.set(name, value);
-    else if (own) {
-      if (stringifyJson(own) !== stringifyJson(value)) return undefined;
-    } else if (TYPES_OF.has(name) || OF_ALL_TYPES.has(name)) return undefined;
-    // It is refused later, by its own name.
-    else members.set(name, value);
+    else if (DEFINITIONS.has(name) && !own) members.set(name, value);
+    else if (!own || stringifyJson(own) !== stringifyJson(value)) return undefined;
   }
   return { kind: "object", members: [...members] };
 }
@@ -59,7 +59,8 @@ export function union(alternatives: readonly JsonNode[]): Schema | undefined {
     const types = typesOf(schema);
     for (const [name, value] of schema.members) {
       // The bound of a type that the alternative does not allow would begin to count.
-      if (TYPES_OF.get(name)?.some((type) => types.includes(type)) === false) return undefined;
+      const isOfTypes = TYPES_OF.get(name)?.some((type) => types.includes(type));
+      if (!isOfTypes && !OF_ALL_TYPES.has(name) && !ANNOTATIONS.has(name)) return undefined;
       if (name === "description") descriptions.push(value);
       const own = members.get(name);
       if (own === undefined) members.set(name, value);

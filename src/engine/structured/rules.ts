@@ -17,7 +17,7 @@ export type Place = { readonly above: Place; readonly step: string | number } | 
 export type Rule = (value: JsonNode, place: Place, check: Check) => void;
 
 /** What is wrong with a value. It becomes text at the end, because most choices have branches that do not fit. */
-interface Wrong {
+export interface Wrong {
   readonly place: Place;
   readonly message: string;
   /** What is wrong by the branch of a choice that comes nearest. */
@@ -55,24 +55,19 @@ export class Check {
     });
   }
 
-  /** What is wrong with a value by a rule, apart from this check. @throws Exhausted */
-  apart(rule: Rule, value: JsonNode, place: Place): readonly Wrong[] {
-    return this.#apart(rule, value, place).#wrong;
-  }
-
-  /** Whether a value fits a rule. Undefined: as far as its keywords are checked. @throws Exhausted */
-  fits(rule: Rule, value: JsonNode, place: Place): boolean | undefined {
-    const check = this.#apart(rule, value, place);
-    if (check.#wrong.length > 0) return false;
-    return check.#isInDoubt ? undefined : true;
-  }
-
-  #apart(rule: Rule, value: JsonNode, place: Place): Check {
+  /**
+   * Applies a rule apart from this check.
+   * @returns `fits`: whether the value does; undefined: as far as the rule's keywords are checked
+   * @throws Exhausted
+   */
+  attempt(rule: Rule, value: JsonNode, place: Place): { wrong: readonly Wrong[]; fits: boolean | undefined } {
     const check = new Check(this.#effort, this.#depth);
     rule(value, place, check);
+    const wrong = check.#wrong;
     // What is wrong is wrong without a doubt.
-    if (check.#isInDoubt && check.#wrong.length === 0) this.#isInDoubt = true;
-    return check;
+    if (wrong.length > 0) return { wrong, fits: false };
+    if (check.#isInDoubt) this.#isInDoubt = true;
+    return { wrong, fits: check.#isInDoubt ? undefined : true };
   }
 
   /** Notes that a keyword is not checked. */
@@ -122,6 +117,11 @@ function pathOf(place: Place): string {
 /** The characters of a string; undefined for any other value. */
 export function stringOf(value: JsonNode): string | undefined {
   return value.kind === "scalar" && value.text.startsWith('"') ? JSON.parse(value.text) : undefined;
+}
+
+/** As `keyOf`, for a scalar. Undefined for any other value. */
+export function scalarKey(value: JsonNode): string | undefined {
+  return value.kind === "scalar" ? keyOf(value) : undefined;
 }
 
 /** A text that two values share exactly if they are equal: names in any order, numbers by their value. */

@@ -1,6 +1,6 @@
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { TextCache } from "../../contract/text-cache.ts";
-import { Exhausted, MAX_OPERATIONS } from "./effort.ts";
+import { Exhausted, LooseEffort } from "./effort.ts";
 import { prepareSchema } from "./json-schema.ts";
 import { Check } from "./rules.ts";
 
@@ -12,7 +12,7 @@ import { Check } from "./rules.ts";
 export type Validator = (answer: string) => { ok: true; text: string } | { ok: false; errors: readonly string[] };
 
 export interface Validators {
-  /** @param schema the text of a schema that `checkSchema` accepted */
+  /** @param schema the text of a schema that `checkSchema` or `checkWhole` accepted */
   get(schema: string): Validator;
 }
 
@@ -29,19 +29,20 @@ export function createValidators(max = 256): Validators {
 }
 
 function prepare(text: string): Validator {
-  const { rule, unchecked } = prepareSchema(parseJson(text));
-  const [gap] = unchecked;
+  const { rule, isPlain, unchecked } = prepareSchema(parseJson(text));
+  const [gap] = unchecked.keys();
   if (gap !== undefined) throw new TypeError(`The keyword ${gap} of a response schema is not checked.`);
   return (answer) =>
     validated(answer, "The answer must be one JSON object.", (value) => {
-      // A schema of the table looks at each value once.
-      const check = new Check({ steps: Number.POSITIVE_INFINITY, operations: MAX_OPERATIONS });
+      const effort = new LooseEffort();
+      if (isPlain) effort.steps = Number.POSITIVE_INFINITY;
+      const check = new Check(effort);
       try {
         rule(value, undefined, check);
         return check.errors;
       } catch (error) {
         if (!(error instanceof Exhausted)) throw error;
-        return ["The answer could not be checked in time, because of the patterns."];
+        return ["The answer could not be checked in time. Make it simpler."];
       }
     });
 }

@@ -142,8 +142,18 @@ describe("a schema of JSON Schema 2020-12", () => {
     const shape = { anyOf: [{ type: "string" }, { type: "object", properties: { r: { exclusiveMinimum: 0 } } }] };
     const root = { properties: { shapes: { items: shape }, tags: { propertyNames: { maxLength: 2 } } } };
     assert.deepEqual(errorsOf(JSON.stringify(root), '{"shapes":["x",{"r":0}],"tags":{"long":1}}'), [
-      "$.shapes[1]: must match a schema in anyOf; of the nearest one, $.shapes[1]: must be string",
+      "$.shapes[1].r: must be > 0",
       "$.tags.long: must NOT have more than 2 characters",
+    ]);
+    for (const [keyword, message] of [
+      ["anyOf", "must match a schema in anyOf"],
+      ["oneOf", "must match exactly one schema in oneOf, not 0"],
+    ]) {
+      const text = `{"${keyword}":[{"minimum":5,"multipleOf":2},{"minimum":2},{"type":"string"}]}`;
+      assert.deepEqual(errorsOf(text, "1"), [`$: ${message}; of the nearest one, $: must be >= 2`]);
+    }
+    assert.deepEqual(errorsOf('{"oneOf":[{"minimum":1},{"minimum":2}]}', "3"), [
+      "$: must match exactly one schema in oneOf, not 2",
     ]);
     assert.equal(errorsOf('{"items":{"type":"null"}}', JSON.stringify(Array(50).fill(1))).length, 10);
     assert.deepEqual(errorsOf('{"type":"string","nullable":true}', "null"), []);
@@ -199,6 +209,8 @@ describe("a schema of JSON Schema 2020-12", () => {
       [`{"contains":${email},"maxContains":1}`, '["a","b"]', true],
       [`{"contains":${email}}`, "[1]", false],
       ['{"not":{"$ref":"http://a/b"}}', "1", true],
+      ['{"anyOf":[{"type":"text"},{"type":"number"}]}', '"a"', true],
+      ['{"anyOf":[{"type":"string","nullable":true},{"type":"number"}]}', "null", true],
       ['{"not":{"items":[{"type":"string"}]}}', "[1]", true],
     ];
     for (const [text, value, fits] of cases) assert.equal(errorsOf(text, value).length === 0, fits, `${text} ${value}`);

@@ -205,9 +205,68 @@ describe("an answer in one piece", () => {
     }
   });
 
+  test("follows choices between objects, references to themselves, multiples and records", async ({
+    service,
+    vendor,
+  }) => {
+    const kind = (name: string, members: object) => ({
+      type: "object",
+      properties: { kind: { const: name }, ...members },
+      required: ["kind", ...Object.keys(members)],
+      additionalProperties: false,
+    });
+    const text = kind("text", { text: { type: "string" } });
+    const list = kind("list", { items: { type: "array", items: { $ref: "#/$defs/block" } } });
+    const price = { type: "number", multipleOf: 0.01 };
+    const prices = { type: "object", additionalProperties: price };
+    const answer = '{"kind":"list","items":[{"kind":"text","text":"a"},{"kind":"list","items":[]}]}';
+    const node = { type: "object", properties: { next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } } };
+    const cases: [property: object, $defs: object, valid: string[], invalid: string[]][] = [
+      ...["anyOf", "oneOf"].map((keyword): [object, object, string[], string[]] => [
+        { $ref: "#/$defs/block" },
+        { block: { [keyword]: [text, list] } },
+        [answer, '{"kind":"text","text":""}'],
+        [answer.replace('"a"', "1"), '{"kind":"text","items":[]}', '{"kind":"other"}', "null"],
+      ]),
+      [{ anyOf: [text, { type: "null" }, kind("b", {})] }, {}, ["null", '{"kind":"b"}'], ['{"kind":"text"}']],
+      [{ $ref: "#/$defs/node" }, { node }, ['{"next":{"next":null}}'], ['{"next":{"next":1}}']],
+      [prices, {}, ['{"a":19.99,"b":3}', "{}"], ['{"a":0.005}', '{"a":"1"}']],
+    ];
+    for (const [a, $defs, valid, invalid] of cases) {
+      const schema = { type: "object", properties: { a }, required: ["a"], additionalProperties: false, $defs };
+      const body = { response_format: { type: "json_schema", json_schema: { name: "b", schema, strict: true } } };
+      for (const value of valid) {
+        vendor.always({ text: `{"a":${value}}` });
+        const { content, json } = await ask(service, body);
+        assert.equal(content, `{"a":${value}}`, JSON.stringify(json));
+        assert.deepEqual(json.notices, []);
+      }
+      const [piece] = await stream(service, body);
+      assert.equal(piece.choices[0].delta.content, `{"a":${valid.at(-1)}}`);
+      for (const value of invalid) {
+        vendor.always({ text: `{"a":${value}}` });
+        assert.equal((await ask(service, body)).json.error?.code, "structured_output_failed", value);
+      }
+    }
+  });
+
+  test("asks again with what is wrong in the kind of object that the model has chosen", async ({ service, vendor }) => {
+    const kind = (name: string) => ({
+      properties: { kind: { const: name }, [name]: { type: "string" } },
+      required: [name],
+    });
+    const schema = { type: "object", properties: { a: { oneOf: [kind("b"), kind("c")] } } };
+    vendor.reply({ text: '{"a":{"kind":"c"}}' }, { text: '{"a":{"kind":"c","c":"d"}}' });
+    const body = { response_format: { type: "json_schema", json_schema: { name: "b", schema, strict: true } } };
+    assert.equal((await ask(service, { ...body, model: "chorus-low" })).content, '{"a":{"kind":"c","c":"d"}}');
+    const errors = JSON.stringify('$.a: must have the property "c"').slice(1, -1);
+    assert.ok(vendor.calls[1]?.body.includes(errors), vendor.calls[1]?.body);
+  });
+
   test("is JSON in the form of any schema, where strict is left out", async ({ service, vendor }) => {
     vendor.always({ text: '{"on":"2026-01-31","next":null}' });
-    const schema = { type: "object", properties: { on: { type: "string", format: "date" }, next: { $ref: "#" } } };
+    const on = { type: "string", format: "date" };
+    const schema = { type: "object", properties: { on, next: {} }, unevaluatedProperties: false };
     const format = { type: "json_schema", json_schema: { name: "answer", schema } };
     const { json, content } = await ask(service, { response_format: format });
     assert.equal(content, '{"on":"2026-01-31","next":null}', JSON.stringify(json));

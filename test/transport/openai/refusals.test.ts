@@ -91,14 +91,14 @@ describe("a parameter", () => {
       [{ response_format: schema({ schema: "{}" }) }, "response_format.json_schema.schema", "invalid_response_schema"],
       [
         {
-          response_format: schema({ strict: true, schema: { type: "object", properties: { a: { format: "date" } } } }),
+          response_format: schema({ strict: true, schema: { type: "object", properties: { a: { minLenght: 1 } } } }),
         },
         "response_format.json_schema.schema.properties.a",
         "invalid_response_schema",
       ],
       [
-        { response_format: schema({ strict: true, schema: { type: "object", properties: { a: { $ref: "#" } } } }) },
-        "response_format.json_schema.schema.properties.a.properties.a",
+        { response_format: schema({ strict: true, schema: { type: "object", properties: { a: { $ref: "#b" } } } }) },
+        "response_format.json_schema.schema.properties.a",
         "invalid_response_schema",
       ],
       [{ messages: [] }, "messages"],
