@@ -22,8 +22,9 @@ export function wireCall(
   const schema = call.format?.type === "schema" ? call.format.schema : undefined;
   const isStrict = schema !== undefined && forms.format === 0 && format.takesStrictly(schema);
   const isRefused = call.tools !== undefined && forms.toolFormat > 0;
+  const { otherSchemas } = format;
   // Beside the caller's tools, a schema cannot be one.
-  const isTaken = !isRefused && (isStrict || !call.tools || !format.sendsSchemaAsTool);
+  const isTaken = !isRefused && (isStrict || otherSchemas === "mode" || (otherSchemas === "tool" && !call.tools));
   const isSent = schema !== undefined && isTaken && forms.format < SCHEMA_FORMS;
   const { temperature, reasoning } = sampling(call, format, forms);
   const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;

@@ -246,3 +246,23 @@ test("asks in words alone when a server knows no JSON mode either, and remembers
       assert.equal(vendor.calls.length - count, calls + 1);
     }
   }));
+
+/** A chain of objects, each of which may have a next one. */
+const NODE = '{"type":"object","properties":{"9":{"type":"null"},"next":{"anyOf":[{"$ref":"#"},{"type":"null"}]}}';
+const CLOSED = `${NODE},"required":["9","next"],"additionalProperties":false}`;
+const RECURSIVE = PLACES.map(({ name, around, lax }): [Place["name"], string[] | undefined] => [
+  name,
+  // Gemini refuses it, and Anthropic in the strict mode.
+  name === "google" ? undefined : name === "anthropic" ? lax : around,
+]);
+
+test.for(RECURSIVE)("%s: gets a schema that contains itself in a mode that takes it, or in words", ([name, around]) => {
+  const { kind, overrides, anyJson = "" } = PLACES.find((place) => place.name === name) ?? assert.fail();
+  return withVendor(kind, async (vendor) => {
+    assert.equal(await ask(open(vendor.entry(overrides)), CLOSED), ANSWER);
+    assert.equal(vendor.calls.length, 1);
+    const { body } = vendor.calls[0] ?? assert.fail();
+    if (around) assert.ok(body.endsWith(around.join(CLOSED)), body);
+    else assert.ok(body.includes(quoted(CLOSED)) && body.includes(anyJson), body);
+  });
+});

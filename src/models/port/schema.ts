@@ -1,4 +1,5 @@
 import { type JsonNode, member, parseJson } from "../../contract/json.ts";
+import { partsOf, targetOf } from "../../contract/schema-parts.ts";
 
 /** What a vendor's strict mode takes of JSON Schema, beyond what every strict mode takes. */
 export interface StrictMode {
@@ -7,17 +8,19 @@ export interface StrictMode {
   /** Whether every property must be required. */
   allRequired: boolean;
   /** Whether the schema, whose keywords are taken, is within the limits. Gets the schema and all nested in it. */
-  fits: (nodes: readonly JsonNode[]) => boolean;
+  fits: (nodes: readonly JsonNode[], root: JsonNode) => boolean;
 }
 
 /** Keywords that every strict mode takes. */
 const COMMON: ReadonlySet<string> = new Set([
   ...["type", "properties", "required", "additionalProperties", "items", "enum", "const", "title", "description"],
+  ...["anyOf", "$ref", "$defs", "definitions"],
 ]);
 
 /**
  * Whether a vendor's strict mode takes a caller's JSON Schema as it is written. Every strict mode wants an object at
- * the root, and each object to exclude further properties in so many words.
+ * the root, without alternatives, each object to exclude further properties in so many words, and each schema to say
+ * its type, its alternatives, or nothing but a reference.
  * @param text a schema that the service has accepted
  */
 export function isStrictSchema(text: string, { takes, allRequired, fits }: StrictMode): boolean {
@@ -26,8 +29,32 @@ export function isStrictSchema(text: string, { takes, allRequired, fits }: Stric
   const isTaken = (node: JsonNode) =>
     membersOf(node).every(([keyword, value]) => COMMON.has(keyword) || takes(keyword, value));
   const type = member(root, "type");
-  if (type?.kind !== "scalar" || type.text !== '"object"') return false;
-  return all.every((node) => isTaken(node) && (!isOfType(node, "object") || isClosed(node, allRequired))) && fits(all);
+  if (type?.kind !== "scalar" || type.text !== '"object"' || member(root, "anyOf")) return false;
+  const isStrict = (node: JsonNode) =>
+    isDeclared(node) && isTaken(node) && (!isOfType(node, "object") || isClosed(node, allRequired));
+  return all.every(isStrict) && fits(all, root);
+}
+
+function isDeclared(node: JsonNode): boolean {
+  if (member(node, "$ref")) return membersOf(node).length === 1;
+  if (isOfType(node, "array") && !member(node, "items")) return false;
+  return member(node, "type") !== undefined || member(node, "anyOf") !== undefined;
+}
+
+/** Whether a schema contains itself. */
+export function isRecursive(root: JsonNode): boolean {
+  const [open, done] = [new Set<JsonNode>(), new Set<JsonNode>()];
+  const leadsBack = (node: JsonNode): boolean => {
+    if (open.has(node)) return true;
+    if (done.has(node)) return false;
+    open.add(node);
+    const target = targetOf(node, root);
+    const found = partsOf(node).some((part) => leadsBack(part.node)) || (target !== undefined && leadsBack(target));
+    open.delete(node);
+    done.add(node);
+    return found;
+  };
+  return leadsBack(root);
 }
 
 /** The names of an object's properties that are not required. */
@@ -50,14 +77,13 @@ function isClosed(node: JsonNode, allRequired: boolean): boolean {
   );
 }
 
-/** A schema and all schemas nested in it. */
-function nodes(schema: JsonNode): JsonNode[] {
-  const items = member(schema, "items");
-  const properties = membersOf(member(schema, "properties")).flatMap(([, property]) => nodes(property));
-  return [schema, ...properties, ...(items ? nodes(items) : [])];
+/** A schema and all schemas nested in it, without `additionalProperties`. */
+export function nodes(schema: JsonNode): JsonNode[] {
+  const parts = partsOf(schema).filter(({ keyword }) => keyword !== "additionalProperties");
+  return [schema, ...parts.flatMap(({ node }) => nodes(node))];
 }
 
-function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][] {
+export function membersOf(node: JsonNode | undefined): [name: string, value: JsonNode][] {
   return node?.kind === "object" ? node.members : [];
 }
 

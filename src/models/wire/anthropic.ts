@@ -1,6 +1,6 @@
 import { type JsonNode, member } from "../../contract/json.ts";
 import { CACHED_FROM, lengthOfMessage, type Message, type Reasoning } from "../port/model.ts";
-import { isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
+import { isRecursive, isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import { ANSWER_TOOL, readError, readEvent, readWhole } from "./anthropic-reply.ts";
 import { type RootRule, sentTool } from "./tool-schema.ts";
 import {
@@ -44,7 +44,7 @@ export const anthropic: WireFormat = {
   temperatureOrReasoning: true,
   defaultMaxTokens: 32_000,
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
-  sendsSchemaAsTool: true,
+  otherSchemas: "tool",
 
   headers: ({ apiKey = "" }) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
 
@@ -222,11 +222,14 @@ function thinkingFields({ reasoning: depth, maxTokens = 0, prompt }: WireCall, {
   return budget < MIN_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
 }
 
-/** Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1. */
+/**
+ * Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1, and no schema
+ * that contains itself.
+ */
 const STRICT: StrictMode = {
   takes: (keyword, value) => keyword === "minItems" && value.kind === "scalar" && Number(value.text) <= 1,
   allRequired: false,
-  fits: (nodes) => !exceedsLimits(nodes),
+  fits: (nodes, root) => !exceedsLimits(nodes) && !isRecursive(root),
 };
 
 /** The docs allow 24, but compiling the grammar fails from 13 on, according to version 4.0.105 of the AI SDK. */
@@ -235,6 +238,6 @@ const MAX_UNIONS = 16;
 
 function exceedsLimits(nodes: readonly JsonNode[]): boolean {
   const optional = nodes.reduce((sum, node) => sum + optionalNames(node).length, 0);
-  const unions = nodes.filter((node) => member(node, "type")?.kind === "array").length;
+  const unions = nodes.filter((node) => member(node, "anyOf") || member(node, "type")?.kind === "array").length;
   return optional > MAX_OPTIONAL || unions > MAX_UNIONS;
 }

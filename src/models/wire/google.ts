@@ -1,6 +1,7 @@
-import { JsonText } from "../../contract/json.ts";
+import { type JsonNode, JsonText, member, parseJson } from "../../contract/json.ts";
 import type { EndReason, Message, Reasoning } from "../port/model.ts";
 import { ModelError, unreadable } from "../port/model-error.ts";
+import { isRecursive, membersOf, nodes } from "../port/schema.ts";
 import { type Collector, tokenCount } from "./collector.ts";
 import {
   endReason,
@@ -47,9 +48,8 @@ export const google: WireFormat = {
   },
   needsRoomWhenAsked: true,
   temperatureOrReasoning: false,
-  // The only mode takes any schema, and ignores the keywords that it does not know.
-  takesStrictly: () => true,
-  sendsSchemaAsTool: false,
+  takesStrictly,
+  otherSchemas: "prompt",
 
   headers: ({ apiKey = "" }) => ({ "x-goog-api-key": apiKey }),
 
@@ -103,6 +103,17 @@ export const google: WireFormat = {
     return describe(object(object(list(json)[0] ?? json).error));
   },
 };
+
+/**
+ * The only mode takes any schema, and ignores the keywords that it does not know. But it refuses what stands beside a
+ * `$ref`, and a schema that contains itself in a required property.
+ */
+function takesStrictly(schema: string): boolean {
+  if (!schema.includes("$ref")) return true;
+  const root = parseJson(schema);
+  const isAlone = (node: JsonNode) => membersOf(node).every(([name]) => name.startsWith("$"));
+  return nodes(root).every((node) => !member(node, "$ref") || isAlone(node)) && !isRecursive(root);
+}
 
 /**
  * Form 0: as asked, form 1: `low` in place of `none`, which some models refuse; form 2: the same in the other field.

@@ -1,4 +1,5 @@
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
+import { targetOf } from "../../contract/schema-parts.ts";
 import type { ModelEntry } from "../port/entry.ts";
 import type { Image, Message, Reasoning } from "../port/model.ts";
 import { isStrictSchema, type StrictMode } from "../port/schema.ts";
@@ -44,7 +45,7 @@ export const openai: WireFormat = {
   needsRoomWhenAsked: false,
   temperatureOrReasoning: false,
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
-  sendsSchemaAsTool: false,
+  otherSchemas: "mode",
 
   headers: ({ apiKey }) => (apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
 
@@ -199,10 +200,31 @@ function schemaFormat(schema: string, strict: boolean): string {
 const STRICT: StrictMode = {
   takes: (keyword) => TAKEN.has(keyword),
   allRequired: true,
-  fits: (nodes) => !exceedsEnums(nodes),
+  fits: (nodes, root) => !exceedsEnums(nodes) && nodes.every((node) => areToldApart(node, root)),
 };
 
-const TAKEN: ReadonlySet<string> = new Set(["minimum", "maximum", "minItems", "maxItems", "$schema"]);
+const TAKEN: ReadonlySet<string> = new Set([
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "$schema"],
+]);
+
+/**
+ * Whether alternatives that are objects begin with different names, or with different values of one name. Else: "Objects
+ * provided via 'anyOf' must not share identical first keys. Consider adding a discriminator key".
+ */
+function areToldApart(node: JsonNode, root: JsonNode): boolean {
+  const branches = member(node, "anyOf");
+  const firsts = (branches?.kind === "array" ? branches.items : []).flatMap((branch) => {
+    const properties = member(targetOf(branch, root) ?? branch, "properties");
+    const [first] = properties?.kind === "object" ? properties.members : [];
+    return first ? [first] : [];
+  });
+  return Map.groupBy(firsts, ([name]) => name)
+    .values()
+    .every((sharing) => {
+      const values = sharing.flatMap(([, property]) => member(property, "const") ?? []).map(stringifyJson);
+      return sharing.length === 1 || new Set(values).size === sharing.length;
+    });
+}
 
 const MAX_ENUM_VALUES = 1_000;
 const LONG_ENUM = { values: 250, characters: 15_000 };

@@ -22,7 +22,7 @@ export type Option =
  */
 export type Forms = Readonly<Record<Option, number>>;
 
-/** 0: in the strict mode if that takes the schema; 1: in the mode that takes any. */
+/** 0: in the strict mode if that takes the schema; 1: as `otherSchemas` says. */
 export const SCHEMA_FORMS = 2;
 
 /** A call as a wire format writes it. */
@@ -80,8 +80,8 @@ export interface WireFormat {
   readonly defaultMaxTokens?: number;
   /** Whether the vendor's strict mode takes a JSON Schema as it is written. */
   takesStrictly(schema: string): boolean;
-  /** Whether a JSON Schema that the strict mode does not take is sent as a tool. */
-  readonly sendsSchemaAsTool: boolean;
+  /** How a JSON Schema that the strict mode does not take is sent: in another mode, as a tool, or in the prompt. */
+  readonly otherSchemas: "mode" | "tool" | "prompt";
   /** Headers of every request, which have the key. */
   headers(entry: ModelEntry): Record<string, string>;
   request(entry: ModelEntry, call: WireCall, forms: Forms): WireRequest;

@@ -47,6 +47,11 @@ test("openai: takes only schemas strictly that require all properties", () => {
 test("takes a schema strictly only if all its keywords are supported", () => {
   const cases: [property: object, strict: string[]][] = [
     [{ type: "number", minimum: 0, maximum: 9 }, ["openai", "google"]],
+    [{ type: "number", exclusiveMinimum: 0, exclusiveMaximum: 9, multipleOf: 3 }, ["openai", "google"]],
+    [{}, ["google"]],
+    [{ type: "array" }, ["google"]],
+    [{ oneOf: [{ type: "string" }] }, ["google"]],
+    [{ allOf: [{ type: "string" }] }, ["google"]],
     [{ type: "array", items: { type: "null" }, minItems: 1 }, ALL],
     [{ type: "array", items: { type: "null" }, minItems: 2 }, ["openai", "google"]],
     [{ type: "array", items: { type: "null" }, maxItems: 3 }, ["openai", "google"]],
@@ -88,4 +93,37 @@ test("anthropic: takes optional properties and lists of types strictly, up to th
     object(Object.fromEntries(names(count).map((name) => [name, { type: ["string", "null"] }])));
   assert.ok(strictIn(unions(16)).includes("anthropic"));
   assert.ok(!strictIn(unions(17)).includes("anthropic"));
+});
+
+test("takes choices between objects strictly, where the first property tells them apart", () => {
+  const kind = (name: string, more: object = {}) => object({ kind: { type: "string", const: name }, ...more });
+  const $defs = { a: kind("a"), b: kind("b"), c: object({ n: { type: "string" } }) };
+  const [a, b, c] = ["a", "b", "c"].map((name) => ({ $ref: `#/$defs/${name}` }));
+  const cases: [anyOf: unknown[], strict: string[]][] = [
+    [[kind("a"), kind("b", { x: { type: "null" } }), { type: "null" }], ALL],
+    [[a, b, c], ALL],
+    [
+      [a, kind("a")],
+      ["anthropic", "google"],
+    ],
+    [
+      [c, object({ n: { type: "null" } })],
+      ["anthropic", "google"],
+    ],
+    [[c, { type: "object", properties: {} }], ["google"]],
+  ];
+  for (const [anyOf, strict] of cases)
+    assert.deepEqual(strictIn(object({ p: { anyOf } }, { $defs })), strict, JSON.stringify(anyOf));
+  assert.deepEqual(strictIn(object({}, { anyOf: [{ type: "object" }] })), ["google"]);
+});
+
+test("takes references strictly that stand alone, and OpenAI alone those that lead back to themselves", () => {
+  const text = { type: "string" };
+  assert.deepEqual(strictIn(object({ p: { $ref: "#/$defs/t" } }, { $defs: { t: text } })), ALL);
+  assert.deepEqual(strictIn(object({ p: { $ref: "#/definitions/t" } }, { definitions: { t: text } })), ALL);
+  assert.deepEqual(strictIn(object({ p: { $ref: "#/$defs/t", description: "A." } }, { $defs: { t: text } })), []);
+  assert.deepEqual(strictIn(object({ p: { $ref: "#/$defs/t" } }, { $defs: { t: { type: "object" } } })), ["google"]);
+  const tree = { $defs: { tree: object({ of: { type: "array", items: { $ref: "#/$defs/tree" } } }) } };
+  for (const each of [object({ p: { $ref: "#/$defs/tree" } }, tree), object({ p: { anyOf: [{ $ref: "#" }] } })])
+    assert.deepEqual(strictIn(each), ["openai"]);
 });
