@@ -1,7 +1,8 @@
 import { type JsonNode, member, parseJson, stringifyJson, toValue } from "../../contract/json.ts";
 import { figure, findList, findText, type Subject, subjectOf, within } from "./find.ts";
+import { settle } from "./settle.ts";
 
-type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems";
+type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "multipleOf" | "minItems" | "maxItems";
 /**
  * A JSON Schema. `node` is the same schema with the order of its names and the digits of its numbers; `options` are
  * the values of `const`, or those of `enum` within the bounds, as JSON.
@@ -28,7 +29,8 @@ const MAX_FILL = 50_000;
  * @returns JSON
  */
 export function extract(schema: string, text: string, known: Subject["known"]): string {
-  const node = parseJson(schema);
+  const parsed = parseJson(schema);
+  const node = /"(?:\$ref|anyOf|oneOf|allOf)"/.test(schema) ? settle(parsed) : parsed;
   return fill(rulesOf(toValue(node) as Schema, node), subjectOf(text, known)).json;
 }
 
@@ -111,7 +113,7 @@ function valuesIn(texts: string[], rules: Rules, subject: Subject): string[] {
  * bound.
  */
 function conform(rules: Schema, value: unknown): string {
-  const { minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE } = rules;
+  const { minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE, multipleOf } = rules;
   if (typeof value === "string") {
     const text = [...value].slice(0, maxLength);
     return JSON.stringify(text.join("") + " ".repeat(Math.max(0, Math.min(minLength, MAX_FILL) - text.length)));
@@ -119,5 +121,13 @@ function conform(rules: Schema, value: unknown): string {
   if (typeof value !== "number") return JSON.stringify(value);
   const isInteger = !rules.type.includes("number");
   const [least, most] = isInteger ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
-  return JSON.stringify(Math.min(most, Math.max(least, isInteger ? Math.round(value) : value)));
+  const near = Math.min(most, Math.max(least, isInteger ? Math.round(value) : value));
+  return JSON.stringify(multipleOf ? nearestMultiple(near, multipleOf, least, most) : near);
+}
+
+/** The nearest multiple within the bounds, with the digits that its decimal has. */
+function nearestMultiple(value: number, of: number, least: number, most: number): number {
+  const multiple = (count: number) => Number((count * of).toPrecision(15));
+  const count = Math.round(value / of);
+  return [count, count + 1, count - 1].map(multiple).find((each) => each >= least && each <= most) ?? multiple(count);
 }

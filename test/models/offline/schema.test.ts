@@ -82,8 +82,34 @@ const fixed = fc.oneof(
   ),
   scalars.map((value) => ({ type: typeOf(value), const: value })),
 );
-const { node } = fc.letrec<{ node: object; object: object; array: object }>((tie) => ({
-  node: fc.oneof({ depthSize: "small", withCrossShrink: true }, plain, fixed, tie("object"), tie("array")),
+const references = fc
+  .constantFrom("tree", "chain", "word")
+  .map((name) => `#/$defs/${name}`)
+  .chain(($ref) => fc.constantFrom<object>({ $ref }, { allOf: [{ $ref }], description: "A." }));
+const $defs = {
+  tree: { type: "object", properties: { of: { type: "array", items: { $ref: "#/$defs/tree" } } }, required: ["of"] },
+  chain: {
+    type: "object",
+    properties: { next: { anyOf: [{ $ref: "#/$defs/chain" }, { type: "null" }] }, root: { $ref: "#" } },
+    required: ["next"],
+  },
+  word: { type: "string", minLength: 3 },
+};
+const multiples = fc.constantFrom(0.01, 0.5, 3).map((multipleOf) => ({ type: "number", multipleOf }));
+const withKind = (schema: object, kind: number) => {
+  const { properties = {}, required = [] } = schema as { properties?: object; required?: string[] };
+  return { ...schema, properties: { ...properties, kind: { const: kind } }, required: [...required, "kind"] };
+};
+const { node } = fc.letrec<{ node: object; object: object; array: object; choice: object }>((tie) => ({
+  node: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    ...[plain, fixed, tie("object"), tie("array"), tie("choice"), references, multiples],
+  ),
+  choice: fc
+    .tuple(fc.constantFrom("anyOf", "oneOf"), fc.array(tie("object"), { minLength: 1, maxLength: 3 }), fc.boolean())
+    .map(([keyword, branches, isNullable]) => ({
+      [keyword]: [...branches.map((branch, i) => withKind(branch, i)), ...(isNullable ? [{ type: "null" }] : [])],
+    })),
   object: fc
     .uniqueArray(fc.tuple(names, tie("node"), fc.boolean()), { maxLength: 5, selector: ([name]) => name })
     .chain((members) =>
@@ -105,6 +131,7 @@ const root = fc
     properties: Object.fromEntries(members.map(([name, schema]) => [name, schema])),
     required: members.filter(([, , must]) => must).map(([name]) => name),
     additionalProperties: false,
+    $defs,
   }));
 const facts = fc.constantFrom(
   "Total: $1,234.50",
