@@ -20,6 +20,23 @@ const VALUE = {
   kind: "new",
   contact: { mail: "a@example.org" },
 };
+/** A choice between objects that name their kind, one of which contains others, and a multiple. */
+const Block = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("text"), text: z.string(), size: z.number().multipleOf(0.5) }),
+  z.object({
+    kind: z.literal("list"),
+    get blocks() {
+      return z.array(Block);
+    },
+  }),
+]);
+const TEXT = { kind: "text", text: "a", size: 1.5 };
+const BLOCKS = { block: { kind: "list", blocks: [TEXT, { kind: "list", blocks: [] }] } };
+
+const OBJECTS: readonly (readonly [name: string, type: z.ZodObject, valid: object, invalid: object])[] = [
+  ["an order", Order, VALUE, { ...VALUE, kind: "other" }],
+  ["a tree", z.object({ block: Block }), BLOCKS, { block: { kind: "list", blocks: [{ ...TEXT, size: 1.2 }] } }],
+];
 const MODEL = "gpt-5.1";
 const PROMPT = "Twelve bolts.";
 
@@ -30,22 +47,22 @@ const aiSdk = (service: TestService) => ({
   maxRetries: 0,
 });
 
-const CASES: Readonly<Record<string, (service: TestService) => Promise<unknown>>> = {
-  async "openai, chat.completions.parse"(service) {
+const CASES: Readonly<Record<string, (service: TestService, type: z.ZodObject) => Promise<unknown>>> = {
+  async "openai, chat.completions.parse"(service, type) {
     const { chat } = new OpenAI(setupOf(service));
     const messages = [{ role: "user" as const, content: PROMPT }];
-    const format = zodResponseFormat(Order, "order");
+    const format = zodResponseFormat(type, "object");
     return (await chat.completions.parse({ model: MODEL, messages, response_format: format })).choices[0]?.message
       .parsed;
   },
-  async "openai, responses.parse"(service) {
+  async "openai, responses.parse"(service, type) {
     const { responses } = new OpenAI(setupOf(service));
-    const text = { format: zodTextFormat(Order, "order") };
+    const text = { format: zodTextFormat(type, "object") };
     return (await responses.parse({ model: MODEL, input: PROMPT, text })).output_parsed;
   },
-  async "openai, responses.stream"(service) {
+  async "openai, responses.stream"(service, type) {
     const { responses } = new OpenAI(setupOf(service));
-    const text = { format: zodTextFormat(Order, "order") };
+    const text = { format: zodTextFormat(type, "object") };
     const stream = responses.stream({ model: MODEL, input: PROMPT, text });
     let written = "";
     stream.on("response.output_text.delta", ({ delta }) => {
@@ -55,21 +72,21 @@ const CASES: Readonly<Record<string, (service: TestService) => Promise<unknown>>
     assert.deepEqual(JSON.parse(written), output_parsed);
     return output_parsed;
   },
-  async "AI SDK, generateText"(service) {
-    return (await generateText({ ...aiSdk(service), output: Output.object({ schema: Order }) })).output;
+  async "AI SDK, generateText"(service, type) {
+    return (await generateText({ ...aiSdk(service), output: Output.object({ schema: type }) })).output;
   },
-  async "AI SDK, streamText"(service) {
-    return await streamText({ ...aiSdk(service), output: Output.object({ schema: Order }), onError: () => undefined })
+  async "AI SDK, streamText"(service, type) {
+    return await streamText({ ...aiSdk(service), output: Output.object({ schema: type }), onError: () => undefined })
       .output;
   },
 };
 
-describe("an object of zod", () => {
+describe.for(OBJECTS)("%s of zod", ([, type, valid, invalid]) => {
   test.for(Object.entries(CASES))("reaches %s", async ([, ask], { service, vendor }) => {
-    vendor.always({ text: JSON.stringify(VALUE) });
-    assert.deepEqual(await ask(service), VALUE);
-    vendor.always({ text: '{"lines":[],"kind":"other","contact":null}' });
-    await assert.rejects(ask(service));
+    vendor.always({ text: JSON.stringify(valid) });
+    assert.deepEqual(await ask(service, type), valid);
+    vendor.always({ text: JSON.stringify(invalid) });
+    await assert.rejects(ask(service, type));
   });
 });
 

@@ -495,16 +495,16 @@ export declare type ChatResponseFormat_JsonSchema_Format = Message<"chorus.v1.Ch
   description: string;
 
   /**
-   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. `$ref` and `anyOf` are
-   * possible too where they can be written with these rules, as Pydantic and zod use them. Required.
+   * The JSON Schema of an object as JSON text. Besides the keywords of `response_format` of `/v1/generate`, it may
+   * have all others of JSON Schema 2020-12 that answers are checked against, such as `$ref` and `anyOf`. Required.
    *
    * @generated from field: string schema = 3;
    */
   schema: string;
 
   /**
-   * True refuses a schema beyond these rules. Else the answer is JSON that is not checked against such a schema.
-   * One within the rules is always followed. Default false.
+   * True refuses a schema with other keywords. Else the answer is JSON that is not checked against such a schema.
+   * One without them is always followed. Default false.
    *
    * @generated from field: optional bool strict = 4;
    */

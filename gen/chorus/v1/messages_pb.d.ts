@@ -730,8 +730,8 @@ export declare const OutputFormatSchema: GenMessage<OutputFormat>;
  */
 export declare type OutputFormat_JsonSchema = Message<"chorus.v1.OutputFormat.JsonSchema"> & {
   /**
-   * The JSON Schema as JSON text, with the rules of `response_format` of `/v1/generate`. `$ref` and `anyOf` are
-   * possible too where they can be written with these rules, as Pydantic and zod use them. Required.
+   * The JSON Schema of an object as JSON text. Besides the keywords of `response_format` of `/v1/generate`, it may
+   * have all others of JSON Schema 2020-12 that answers are checked against, such as `$ref` and `anyOf`. Required.
    *
    * @generated from field: string schema = 1;
    */

@@ -5,6 +5,8 @@ type Members = Extract<JsonNode, { kind: "object" }>["members"];
 
 /** Most schemas that are read. References can multiply them. */
 const MAX_SCHEMAS = 2_000;
+/** Most schemas within each other. It bounds the stack. */
+const MAX_DEPTH = 100;
 
 /** Keywords that `settle` replaces. */
 const REPLACED: ReadonlySet<string> = new Set(["$ref", "anyOf", "oneOf", "allOf", "$defs", "definitions"]);
@@ -30,7 +32,7 @@ class Settler {
 
   /** @returns undefined if no value ends */
   settled(node: JsonNode): JsonNode | undefined {
-    if (this.#open.has(node) || --this.#left < 0) return undefined;
+    if (this.#open.has(node) || this.#open.size > MAX_DEPTH || --this.#left < 0) return undefined;
     if (node.kind !== "object") return node;
     this.#open.add(node);
     const inner = this.#inner(node);
@@ -104,7 +106,7 @@ function itemsOf(node: JsonNode | undefined): readonly JsonNode[] {
   return node?.kind === "array" ? node.items : [];
 }
 
-/** The members of two schemas that both hold. Of other keywords than lists of names and properties, the second counts. */
+/** The members of two schemas that both hold. Of keywords that cannot be joined, that of the second counts. */
 function joined(first: Members, second: Members): Members {
   const all = new Map(first);
   for (const [name, value] of second) {

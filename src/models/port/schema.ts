@@ -41,11 +41,14 @@ function isDeclared(node: JsonNode): boolean {
   return member(node, "type") !== undefined || member(node, "anyOf") !== undefined;
 }
 
-/** Whether a schema contains itself. */
+/** Most schemas within each other that are followed. It bounds the stack. */
+const MAX_DEPTH = 200;
+
+/** Whether a schema contains itself, or leads too far to say so. */
 export function isRecursive(root: JsonNode): boolean {
   const [open, done] = [new Set<JsonNode>(), new Set<JsonNode>()];
   const leadsBack = (node: JsonNode): boolean => {
-    if (open.has(node)) return true;
+    if (open.has(node) || open.size > MAX_DEPTH) return true;
     if (done.has(node)) return false;
     open.add(node);
     const target = targetOf(node, root);

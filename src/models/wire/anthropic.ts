@@ -223,8 +223,8 @@ function thinkingFields({ reasoning: depth, maxTokens = 0, prompt }: WireCall, {
 }
 
 /**
- * Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1, and no schema
- * that contains itself.
+ * Platform docs, "Structured outputs", JSON Schema limitations: of the bounds only a `minItems` of 0 or 1, and no
+ * schema that contains itself.
  */
 const STRICT: StrictMode = {
   takes: (keyword, value) => keyword === "minItems" && value.kind === "scalar" && Number(value.text) <= 1,

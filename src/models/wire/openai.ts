@@ -208,7 +208,7 @@ const TAKEN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether alternatives that are objects begin with different names, or with different values of one name. Else: "Objects
+ * Whether alternatives that are objects begin with different names, or different values of one name. Else: "Objects
  * provided via 'anyOf' must not share identical first keys. Consider adding a discriminator key".
  */
 function areToldApart(node: JsonNode, root: JsonNode): boolean {
