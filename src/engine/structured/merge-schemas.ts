@@ -1,4 +1,5 @@
 import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
+import { keyOf, stringOf } from "./rules.ts";
 import { typesOfValue } from "./value-types.ts";
 
 export type Schema = Extract<JsonNode, { kind: "object" }>;
@@ -82,6 +83,42 @@ function areApart(schemas: readonly Schema[]): boolean {
   if (!types.includes("number") || !types.includes("integer")) return true;
   const numeric = schemas.filter((schema) => typesOf(schema).some((type) => type === "number" || type === "integer"));
   return numeric.length === 1 || numeric.every((schema) => isBare(schema, ONLY_TYPE));
+}
+
+/** Most required members among which the one that names the kind is sought. */
+const MAX_NAMES = 8;
+
+/**
+ * Whether no value fits two of some schemas, as far as their types and a member that names the kind of an object show
+ * it: each object requires that member, and lists other values for it.
+ */
+export function excludeEachOther(alternatives: readonly JsonNode[]): boolean {
+  const schemas = alternatives.filter((node): node is Schema => node.kind === "object");
+  const objects = schemas.filter((schema) => typesOf(schema).join() === "object");
+  const others = schemas.filter((schema) => !objects.includes(schema));
+  const types = [...others.flatMap(typesOf), ...(objects.length > 0 ? ["object"] : [])];
+  const areApart = new Set(types).size === types.length && !(types.includes("number") && types.includes("integer"));
+  if (schemas.length < alternatives.length || !areApart || others.some((schema) => typesOf(schema).length === 0))
+    return false;
+  const [first] = objects;
+  return objects.length < 2 || (first !== undefined && requiredIn(first).some((name) => namesKind(name, objects)));
+}
+
+function requiredIn(schema: Schema): string[] {
+  const required = member(schema, "required");
+  const names = required?.kind === "array" ? required.items.map(stringOf) : [];
+  return names.filter((name) => name !== undefined).slice(0, MAX_NAMES);
+}
+
+/** Whether each object requires a member, and lists values for it that no other one lists. */
+function namesKind(name: string, objects: readonly Schema[]): boolean {
+  const lists = objects.map((schema) => {
+    const properties = member(schema, "properties");
+    const property = properties && requiredIn(schema).includes(name) ? member(properties, name) : undefined;
+    return property?.kind === "object" ? valuesOf(property)?.map(keyOf) : undefined;
+  });
+  const keys = lists.flatMap((list) => [...new Set(list)]);
+  return !lists.includes(undefined) && new Set(keys).size === keys.length;
 }
 
 const ONLY_TYPE: ReadonlySet<string> = new Set(["type"]);

@@ -1,7 +1,7 @@
 import { type JsonNode, member, parseJson, stringifyJson } from "../../contract/json.ts";
 import { mapParts, partsOf, targetOf } from "../../contract/schema-parts.ts";
 import { MAX_BYTES, MAX_LENGTH } from "./check-schema.ts";
-import { DEFINITIONS, overlay, type Schema, union, withTypeOfValues } from "./merge-schemas.ts";
+import { DEFINITIONS, excludeEachOther, overlay, type Schema, union, withTypeOfValues } from "./merge-schemas.ts";
 
 /** Most references and levels within each other. It bounds the stack. */
 const MAX_DEPTH = 100;
@@ -17,6 +17,7 @@ class Unresolved extends Error {}
  * these everywhere:
  * - A `$ref` within the schema becomes the schema that it refers to, and `$defs` and `definitions` are dropped.
  * - `anyOf` of schemas with different types becomes one schema with a list of types; `allOf` of one becomes that one.
+ * - `oneOf` becomes `anyOf` if no value fits two of its schemas.
  * - `enum` and `const` get the types of their values; `additionalProperties` `{}` becomes true.
  *
  * A value is valid for the result exactly if it is valid for the schema. Descriptions and other annotations are kept.
@@ -93,12 +94,14 @@ class Simplifier {
     return mapped.kind === "object" ? this.#merged(mapped, depth) : mapped;
   }
 
-  /** Replaces one of `$ref`, `anyOf` and `allOf` by what it stands for, if the members beside it allow that. */
+  /** Replaces a reference or a choice by what it stands for, if the members beside it allow that. */
   #merged(schema: Schema, depth: number): Schema {
-    for (const keyword of ["$ref", "anyOf", "allOf"]) {
+    for (const keyword of ["$ref", "oneOf", "anyOf", "allOf"]) {
       const value = member(schema, keyword);
       const base = value && this.#meaning(keyword, value, schema, depth);
-      const beside = schema.members.filter(([name]) => name !== keyword);
+      // What it says, the branches say.
+      const note = keyword === "oneOf" ? "discriminator" : undefined;
+      const beside = schema.members.filter(([name]) => name !== keyword && name !== note);
       const merged = base?.kind === "object" ? overlay(base, beside) : undefined;
       if (merged) return this.#merged(merged, depth);
     }
@@ -112,6 +115,8 @@ class Simplifier {
     if (keyword === "$ref") return meant;
     if (meant.kind !== "array") return undefined;
     if (keyword === "anyOf") return union(meant.items);
+    if (keyword === "oneOf")
+      return excludeEachOther(meant.items) ? { kind: "object", members: [["anyOf", meant]] } : undefined;
     return meant.items.length === 1 ? meant.items[0] : undefined;
   }
 

@@ -101,6 +101,37 @@ describe("simplifySchema", () => {
     assert.equal(simplifySchema(text), text);
   });
 
+  it("writes oneOf as anyOf where no value fits two of its schemas", () => {
+    const object = (properties: object, required = Object.keys(properties)) => ({
+      type: "object",
+      properties,
+      required,
+    });
+    const [a, b] = ["a", "b"].map((kind) => object({ kind: { ...STRING, const: kind }, n: STRING }));
+    const note = { discriminator: { propertyName: "kind" }, description: "D." };
+    assert.deepEqual(simplified({ oneOf: [a, b, NULL], ...note }), { anyOf: [a, b, NULL], description: "D." });
+    assert.deepEqual(simplified({ oneOf: [a, { type: "integer" }, STRING] }), {
+      ...a,
+      type: ["object", "integer", "string"],
+    });
+    const listed = object({ n: STRING, kind: { ...STRING, enum: ["b", "c"] } });
+    assert.deepEqual(simplified({ oneOf: [a, listed] }), { anyOf: [a, listed] });
+    const one = object({ kind: { type: "number", const: 1 } });
+    const others: unknown[][] = [
+      [a, { ...b, required: ["n"] }],
+      [a, b, listed],
+      [a, object({ kind: STRING })],
+      [a, object({ n: STRING })],
+      [one, object({ kind: { type: "number", const: JSON.parse("1.0") } })],
+      [{ type: "number" }, { type: "integer" }],
+      [a, b, { ...NULL, type: ["null", "object"] }],
+      [a, {}],
+    ];
+    for (const oneOf of others) assert.deepEqual(simplified({ oneOf }), { oneOf });
+    const beside = { oneOf: [a, b], minProperties: 1 };
+    assert.deepEqual(simplified(beside), beside);
+  });
+
   it("leaves alternatives that no single schema can say", () => {
     const object = (properties: object) => ({ type: "object", properties });
     const cases: unknown[][] = [
@@ -122,9 +153,10 @@ describe("simplifySchema", () => {
       [{ ...STRING, not: { maxLength: 1 } }, NULL],
     ];
     for (const anyOf of cases) assert.deepEqual(simplified({ anyOf }), { anyOf });
-    for (const other of [{ allOf: [STRING, { minLength: 2 }] }, { oneOf: [STRING, NULL] }])
+    for (const other of [{ allOf: [STRING, { minLength: 2 }] }, { oneOf: [STRING, { minLength: 2 }] }])
       assert.deepEqual(simplified(other), other);
-    assert.deepEqual(simplified({ oneOf: [{ $ref: "#/$defs/S" }, NULL] }, { S: STRING }), { oneOf: [STRING, NULL] });
+    const oneOf = [{ $ref: "#/$defs/S" }, { minLength: 2 }];
+    assert.deepEqual(simplified({ oneOf }, { S: STRING }), { oneOf: [STRING, { minLength: 2 }] });
   });
 
   it("leaves references beside keywords that could change what they mean", () => {
@@ -284,13 +316,24 @@ const { node, object } = fc.letrec<{ node: Node; object: Node }>((tie) => {
         { requiredKeys: ["type", "items"] },
       ),
       tie("object"),
-      // Objects that name their kind.
-      fc.array(tie("object"), { minLength: 2, maxLength: 3 }).map((branches) => ({
-        anyOf: branches.map((branch, i) => ({
-          ...branch,
-          properties: { ...Object(branch.properties), a: { const: WORDS[i] } },
+      // Objects that name their kind, or nearly.
+      fc
+        .record({
+          keyword: fc.constantFrom("anyOf", "oneOf"),
+          branches: fc.array(tie("object"), { minLength: 2, maxLength: 3 }),
+          kinds: fc.array(fc.constantFrom<unknown[]>(...WORDS.map((word) => [word]), ["a", 1], [null]), {
+            minLength: 3,
+            maxLength: 3,
+          }),
+          isRequired: fc.boolean(),
+        })
+        .map(({ keyword, branches, kinds, isRequired }) => ({
+          [keyword]: branches.map((branch, i) => ({
+            ...branch,
+            properties: { ...Object(branch.properties), a: { enum: kinds[i] } },
+            ...(isRequired ? { required: ["a"] } : {}),
+          })),
         })),
-      })),
     ),
     object: fc
       .record({
