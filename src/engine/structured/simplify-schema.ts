@@ -7,7 +7,7 @@ import { DEFINITIONS, excludeEachOther, overlay, type Schema, union, withTypeOfV
 const MAX_DEPTH = 100;
 
 /** Most text that is merged: a schema of 32 KiB can have it on several levels. It bounds time and memory. */
-const MAX_MERGED = 64 * MAX_BYTES;
+const MAX_MERGED = 16 * MAX_BYTES;
 
 /** Thrown for a schema whose references cannot be resolved. */
 class Unresolved extends Error {}

@@ -3,8 +3,8 @@ import { targetOf } from "../../contract/schema-parts.ts";
 
 type Members = Extract<JsonNode, { kind: "object" }>["members"];
 
-/** Most schemas that are read. References can multiply them. */
-const MAX_SCHEMAS = 2_000;
+/** Most listed values, and schemas, each of which counts as five, that are read. References can multiply them. */
+const MAX_WORK = 10_000;
 /** Most schemas within each other. It bounds the stack. */
 const MAX_DEPTH = 100;
 
@@ -24,7 +24,7 @@ class Settler {
   readonly #root: JsonNode;
   /** Schemas that are being settled. */
   readonly #open = new Set<JsonNode>();
-  #left = MAX_SCHEMAS;
+  #left = MAX_WORK;
 
   constructor(root: JsonNode) {
     this.#root = root;
@@ -32,7 +32,8 @@ class Settler {
 
   /** @returns undefined if no value ends */
   settled(node: JsonNode): JsonNode | undefined {
-    if (this.#open.has(node) || this.#open.size > MAX_DEPTH || --this.#left < 0) return undefined;
+    this.#left -= 5 + itemsOf(member(node, "enum")).length;
+    if (this.#open.has(node) || this.#open.size > MAX_DEPTH || this.#left < 0) return undefined;
     if (node.kind !== "object") return node;
     this.#open.add(node);
     const inner = this.#inner(node);
