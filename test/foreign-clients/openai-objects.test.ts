@@ -7,6 +7,7 @@ import { describe } from "vitest";
 import { z } from "zod";
 import { test } from "../helpers/fixtures.ts";
 import type { TestService } from "../helpers/service.ts";
+import { KINDS, test as served } from "./served.ts";
 
 const Line = z.object({ name: z.string(), count: z.number().int().positive(), due: z.iso.date().nullable() });
 /** With the keywords that zod writes for usual models: anyOf, enum, format, pattern, bounds, lists, descriptions. */
@@ -89,6 +90,30 @@ describe.for(OBJECTS)("%s of zod", ([, type, valid, invalid]) => {
     await assert.rejects(ask(service, type));
   });
 });
+
+for (const kind of KINDS)
+  served(
+    `a tree of zod reaches openai through the wire of ${kind}, whole and streamed, after a wrong one`,
+    async ({ serve }) => {
+      const [, [, type, valid, invalid] = []] = OBJECTS;
+      assert.ok(type);
+      const { service, vendor } = await serve(kind);
+      const { chat } = new OpenAI(setupOf(service));
+      const messages = [{ role: "user" as const, content: PROMPT }];
+      const asked = { model: "chorus-low", messages, response_format: zodResponseFormat(type, "object") };
+      for (const ask of [
+        () => chat.completions.parse(asked),
+        () => chat.completions.stream(asked).finalChatCompletion(),
+      ]) {
+        vendor.reset();
+        vendor.reply({ text: JSON.stringify(invalid) }, { text: JSON.stringify(valid) });
+        assert.deepEqual((await ask()).choices[0]?.message.parsed, valid);
+        const [, second, ...more] = vendor.calls;
+        assert.match(second?.body ?? "", /blocks\[0\]\.size: must be multiple of 0\.5/);
+        assert.equal(more.length, 0);
+      }
+    },
+  );
 
 test("openai streams text of the Responses API in pieces, with its tokens", async ({ service, vendor }) => {
   vendor.reply({ text: ["Good", " morning", "."], betweenMs: 100 });
