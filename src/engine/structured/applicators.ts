@@ -142,15 +142,9 @@ function choice(among: (branches: readonly Rule[], value: JsonNode, place: Place
         return keys.every(([name, key]) => members.get(name)?.has(key) !== false);
       });
       const left = [ofKind, ofType, branches].find(({ length }) => length > 0) ?? [];
-      const [only] = left;
-      if (only && left.length === 1) only.rule(value, place, check);
-      else
-        among(
-          left.map(({ rule }) => rule),
-          value,
-          place,
-          check,
-        );
+      const [only, ...others] = left.map(({ rule }) => rule);
+      if (only && others.length === 0) only(value, place, check);
+      else if (only) among([only, ...others], value, place, check);
     };
   };
 }
