@@ -90,8 +90,8 @@ function problemOf(keyword: string): string {
     case "patternProperties":
       return (
         `"${keyword}" must have regular expressions that JavaScript can read, of at most ${MAX_PATTERN} characters, ` +
-        `without references such as \\1. All of a schema may have ${MAX_PARTS} parts, where a{3} counts as three, and ` +
-        `${MAX_CLASSES} different classes such as \\p{L}.`
+        `without references such as \\1. All of a schema may have ${MAX_PARTS} parts, where a{3} counts as three, ` +
+        `and ${MAX_CLASSES} different classes such as \\p{L}.`
       );
     default:
       return KEYWORDS.has(keyword)
