@@ -128,8 +128,12 @@ test("raises an alert for each spend limit, also while that of another one is ra
   await service.post("/v1/generate", BODY, { "x-api-key": key });
   const spend = async (limits: object, spent: number) => {
     const ofTeam = "workspace_id = (select id from workspaces where name = 'team')";
-    await pool.query(`update accounts set spend_limits = $1 where ${ofTeam}`, [limits]);
-    await pool.query(`update periods set spent_micro = array_fill($1::bigint, array[4]) where ${ofTeam}`, [spent]);
+    // In one statement: figures are compared at any moment.
+    await pool.query(
+      `with limited as (update accounts set spend_limits = $1 where ${ofTeam})
+       update periods set spent_micro = array_fill($2::bigint, array[4]) where ${ofTeam}`,
+      [limits, spent],
+    );
   };
   const received = () => receiver.received.map(({ event }) => [event.type, event.data.period, event.data.value]);
   await spend({ day: 1_000, month: 2_000 }, 800);

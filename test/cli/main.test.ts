@@ -157,8 +157,8 @@ test("ends when the service answers nothing any more, and waits for one that is 
   const delta = `${head}5\r\n\0\0\0\0\0\r\n`;
   // Makes seconds of the command line short.
   const quick = `const { setInterval: every, AbortSignal: { timeout } } = globalThis;
-    globalThis.setInterval = (run, ms) => every(run, ms === 20_000 ? 150 : ms);
-    AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms === 20_000 ? 150 : ms);`;
+    globalThis.setInterval = (run, ms) => every(run, ms === 20_000 ? 250 : ms);
+    AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms === 20_000 ? 250 : ms);`;
   const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
   const args = ["--import", `data:text/javascript,${encodeURIComponent(quick)}`, main];
   const ask = async (command: string[], answer: string, pings: number) => {
