@@ -96,9 +96,18 @@ export function keepAlerts(pool: Pool, sender: Sender, options: AlertOptions): {
 async function writeEnd(
   pool: Pool,
   { workspace_id, id, attempts }: Due,
-  { status, error, isDelivered = error === undefined }: AttemptEnd,
+  { status, error, isDelivered = error === undefined, isCut = false }: AttemptEnd,
   retryMs: number,
 ): Promise<"delivered" | "failed" | "waiting"> {
+  if (isCut) {
+    // Another replica, or the next start, makes the attempt in place of this one.
+    await pool.query(
+      `update alert_deliveries set attempts = attempts - 1, next_at = clock_timestamp()
+       where workspace_id = $1 and id = $2`,
+      [workspace_id, id],
+    );
+    return "waiting";
+  }
   const state = isDelivered ? "delivered" : attempts >= ATTEMPTS ? "failed" : "waiting";
   const waitMs = Math.min(MAX_WAIT_MS, retryMs * 4 ** (attempts - 1)) * (0.75 + Math.random() / 2);
   await pool.query(

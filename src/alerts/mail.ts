@@ -46,7 +46,7 @@ export function createMailer(config: MailConfig | undefined, resolve: Resolve, l
         const transport = await transportOver(socket, config, longest);
         return endOf(await transport.sendMail({ ...mailOf(config.from, to, id, body), signal }));
       } catch (error) {
-        if (closing.signal.aborted) return { error: "This service stopped before the mail was sent." };
+        if (closing.signal.aborted) return { error: "This service stopped before the mail was sent.", isCut: true };
         if (signal.aborted) return { error: `The mail was not sent within ${longest.attempt / 1_000} seconds.` };
         return failureOf(error);
       } finally {

@@ -21,6 +21,8 @@ export interface AttemptEnd {
   error?: string;
   /** Whether the event has arrived. If not, it is sent again. Default: whether there is no error. */
   isDelivered?: boolean;
+  /** Whether the end of this service has cut the attempt off. It does not count then. */
+  isCut?: boolean;
 }
 
 export interface Sender {

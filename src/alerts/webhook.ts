@@ -35,6 +35,8 @@ export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Sender 
     connect: { timeout: TIMEOUT_MS, lookup: lookupWith(resolve) },
   });
 
+  let isClosed = false;
+
   function problemOf(text: string): string | undefined {
     const url = text.length <= MAX_URL ? URL.parse(text) : null;
     if (!url) return `an address such as https://example.com/hook, of up to ${MAX_URL} characters`;
@@ -70,10 +72,14 @@ export function createWebhooks({ hosts, own, foreign }: WebhookOptions): Sender 
         answer.on("error", () => {}).destroy();
         return status >= 200 && status < 300 ? { status } : { status, error: `The webhook answered ${status}.` };
       } catch (error) {
+        if (isClosed) return { error: "This service stopped before the webhook answered.", isCut: true };
         return { error: reasonOf(error) };
       }
     },
-    close: () => agent.destroy(),
+    close() {
+      isClosed = true;
+      return agent.destroy();
+    },
   };
 }
 

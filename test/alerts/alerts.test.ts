@@ -240,6 +240,27 @@ test("retries a delivery with growing waits, follows no redirect, and gives up a
   await until(() => service.output().includes("gave up the delivery of an alert"));
 });
 
+test("does not count an attempt that the end of the service has cut off, and makes it again", async ({ t }) => {
+  const { url: databaseUrl, pool } = await testDatabase(t);
+  const receiver = await startReceiver(t);
+  const service = await startService(t, { databaseUrl, env: ENV });
+  const { alerts, options } = await makeOwner(service, "team");
+  receiver.statuses.push(500, 0);
+  await alerts.setAlerts({ alerts: { webhookUrl: receiver.url, creditBelow: "1" } }, options);
+  await alerts.testAlerts({}, options);
+  await until(() => receiver.received.length === 2);
+  // An event whose last attempt is cut off would be given up.
+  await pool.query("update alert_deliveries set attempts = 8");
+  assert.equal(await service.stop(), 0);
+  const read = () => pool.query("select state, attempts, error from alert_deliveries");
+  assert.deepEqual(await read(), [{ state: "waiting", attempts: 7, error: "The webhook answered 500." }]);
+
+  await startService(t, { databaseUrl, env: ENV });
+  await until(() => receiver.received.length === 3);
+  await until(async () => (await read())[0]?.state === "delivered");
+  assert.deepEqual(await read(), [{ state: "delivered", attempts: 8, error: null }]);
+});
+
 test("writes events as messages of a channel, and says in the list what happened", async ({ t }) => {
   const { url: databaseUrl } = await testDatabase(t);
   const receiver = await startReceiver(t);

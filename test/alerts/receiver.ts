@@ -13,7 +13,7 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly received: Received[];
-  /** Statuses of the next answers, before 200 again. */
+  /** Statuses of the next answers, before 200 again; 0: no answer. */
   readonly statuses: number[];
 }
 
@@ -25,7 +25,9 @@ export async function startReceiver(t: Lifetime): Promise<Receiver> {
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += chunk;
     received.push({ headers: request.headers, body, event: JSON.parse(body) });
-    response.writeHead(statuses.shift() ?? 200, { location: "http://127.0.0.1:1/" }).end("x".repeat(100_000));
+    const status = statuses.shift() ?? 200;
+    if (status === 0) return;
+    response.writeHead(status, { location: "http://127.0.0.1:1/" }).end("x".repeat(100_000));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
