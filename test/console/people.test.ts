@@ -73,12 +73,17 @@ const test = base
 /** Signs in on the page through the provider, and consents. */
 async function signInThrough(page: Page, { issuer }: TestProvider, subject: string): Promise<void> {
   await page.getByRole("link", { name: "Sign in with Example" }).click();
-  await page.locator("input[name=login]").fill(subject);
-  await page.locator("input[name=password]").fill("any");
-  await page.locator("form button[type=submit]").click();
+  await enter(page, subject);
   await page.locator("input[name=prompt][value=consent]").waitFor({ state: "attached" });
   await page.locator("form button[type=submit]").click();
   await page.waitForURL((url) => url.origin !== issuer);
+}
+
+/** Fills in the form of the provider. */
+async function enter(page: Page, subject: string): Promise<void> {
+  await page.locator("input[name=login]").fill(subject);
+  await page.locator("input[name=password]").fill("any");
+  await page.locator("form button[type=submit]").click();
 }
 
 const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
@@ -236,6 +241,26 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     await visit(other, "Keys");
     await other.getByRole("cell", { name: "bootstrap" }).waitFor();
     assert.equal(await other.getByText("of beside").count(), 0);
+  });
+
+  test("signs in from each of two tabs, also if both began before one has ended", async ({ person }) => {
+    const first = await person("twice", { groups: ["guests"] });
+    const context = first.context();
+    await context.clearCookies();
+    const second = await context.newPage();
+    await first.goto("/console/keys");
+    await second.goto("/console/ledger");
+    for (const page of [first, second]) {
+      await page.getByRole("link", { name: "Sign in with Example" }).click();
+      await page.locator("input[name=login]").waitFor();
+    }
+    await enter(first, "twice");
+    await first.locator("input[name=prompt][value=consent]").waitFor({ state: "attached" });
+    await first.locator("form button[type=submit]").click();
+    // What the person has consented to holds for the other tab, too.
+    await enter(second, "twice");
+    await heading(first, "Keys");
+    await heading(second, "Ledger");
   });
 
   test("asks for a sign-in after the session has ended", async ({ person, console, provider }) => {

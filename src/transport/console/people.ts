@@ -6,17 +6,17 @@ import type { Call } from "../call/call.ts";
 import { sendJson } from "../call/json-reply.ts";
 import type { Route, Verbs } from "../call/route.ts";
 import { addressOf, originOf } from "./origin.ts";
-import { cookieText, OPERATOR_COOKIE, OWNER_COOKIE, sessionSecret } from "./session.ts";
+import { cookieText, OPERATOR_COOKIE, OWNER_COOKIE, type SessionCookie, sessionSecret } from "./session.ts";
 
 /** Path at which a sign-in begins. The provider sends the browser to `done` below it. */
 const SIGN_IN = "/console/sign-in";
 const DONE = `${SIGN_IN}/done`;
 
-/**
- * Keeps an attempt in the browser that began it. The provider's page leads back to the service, so the browser must
- * send it with requests that come from another site.
- */
-const ATTEMPT = { name: "chorus_sign_in", path: SIGN_IN, sameSite: "Lax", seconds: 600 } as const;
+/** Time for which a browser keeps an attempt, in seconds. */
+const ATTEMPT_S = 600;
+const ATTEMPT_PREFIX = "chorus_sign_in_";
+/** Most attempts that a browser keeps. One more ends the oldest, so that the header of cookies stays short. */
+const MAX_ATTEMPTS = 4;
 
 /** Paths of pages to which a sign-in leads back. One names a user by up to 128 characters of any script. */
 const PAGE = /^\/console(?:[/?][\w\-./?=&%:,+~*]{0,2000})?$/;
@@ -42,7 +42,9 @@ async function begin(people: People, call: Call, proxies: number): Promise<void>
   try {
     const { url, attempt } = await people.begin(new URL(DONE, address));
     const kept = [attempt.state, attempt.nonce, attempt.verifier, Buffer.from(to).toString("base64url")].join(".");
-    redirect(call, url.href, [cookieText(ATTEMPT, kept, ATTEMPT.seconds, secure)]);
+    const oldest = attemptsOf(call).slice(0, -MAX_ATTEMPTS + 1);
+    const ended = oldest.map((cookie) => cookieText(cookie, "", 0, secure));
+    redirect(call, url.href, [cookieText(attemptCookie(attempt.state), kept, ATTEMPT_S, secure), ...ended]);
   } catch (error) {
     redirect(call, failedPage(to, error), []);
   }
@@ -50,8 +52,9 @@ async function begin(people: People, call: Call, proxies: number): Promise<void>
 
 async function finish(people: People, call: Call, proxies: number): Promise<void> {
   const { secure, address, source } = whereOf(call, proxies);
-  const { attempt, to } = readAttempt(sessionSecret(call.header("cookie"), ATTEMPT));
-  const forget = cookieText(ATTEMPT, "", 0, secure);
+  const cookie = attemptCookie(new URLSearchParams(call.query).get("state") ?? "");
+  const { attempt, to } = readAttempt(sessionSecret(call.header("cookie"), cookie));
+  const forget = cookieText(cookie, "", 0, secure);
   try {
     const current = new URL(`${DONE}?${call.query}`, address);
     if (!attempt) throw new Failure("unauthenticated", { message: "The sign-in was not begun in this browser." });
@@ -77,6 +80,21 @@ function failedPage(to: string, error: unknown): string {
   const kind = error instanceof Failure ? error.kind : "internal";
   const code = { unauthenticated: "refused", upstream_failed: "no_provider", rate_limited: "too_many" }[kind as string];
   return `${to}#sign-in-failed=${code ?? "busy"}`;
+}
+
+/**
+ * Keeps an attempt in the browser that began it. Each has a cookie of its own, because several tabs may sign in at the
+ * same time. The provider's page leads back to the service, so the browser must send it with requests that come from
+ * another site.
+ */
+function attemptCookie(state: string): SessionCookie {
+  return { name: ATTEMPT_PREFIX + state.replace(/[^\w-]/g, "").slice(0, 8), path: SIGN_IN, sameSite: "Lax" };
+}
+
+/** The cookies of the attempts that the browser keeps. Browsers send those that they got first first. */
+function attemptsOf(call: Call): SessionCookie[] {
+  const names = (call.header("cookie") ?? "").matchAll(new RegExp(`(?<=^|; *)${ATTEMPT_PREFIX}([\\w-]*)(?==)`, "g"));
+  return [...names].map(([, state = ""]) => attemptCookie(state));
 }
 
 function readAttempt(cookie: string | undefined): { attempt: Attempt | undefined; to: string } {

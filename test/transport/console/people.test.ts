@@ -220,6 +220,21 @@ describe("people in the console", () => {
     }
   });
 
+  test("keeps the last four sign-ins that a browser began", async ({ service }) => {
+    const kept = new Map<string, string>();
+    for (let begun = 0; begun < 6; begun += 1) {
+      const cookie = [...kept].map((pair) => pair.join("=")).join("; ");
+      const response = await fetch(`${service.url}/console/sign-in`, { headers: { cookie }, redirect: "manual" });
+      for (const line of response.headers.getSetCookie()) {
+        const [, name = "", value = ""] = /^(chorus_sign_in_[^=]+)=([^;]*)/.exec(line) ?? [];
+        if (line.includes("Max-Age=0")) assert.equal(kept.keys().next().value, name, "the oldest ends");
+        if (line.includes("Max-Age=0")) kept.delete(name);
+        else kept.set(name, value);
+      }
+    }
+    assert.equal(kept.size, 4);
+  });
+
   test("writes no code, token or secret to the log", async ({ person, service }) => {
     const { browser } = await person(["engineering"]);
     const { secret } = await browser.client(KeyService).createKey({ name: "x" });
