@@ -66,9 +66,24 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   const pool = createConnections({ ...address, max, idleTimeoutMillis: idleMs, connectionTimeoutMillis: connectMs });
   const timeouts = { connectionTimeoutMillis: connectMs, query_timeout: connectMs };
   const availability = createAvailability(
-    () => againIfBlocked(connectMs, () => probe({ ...address, ...timeouts })),
+    () => opened(againIfBlocked(connectMs, () => probe({ ...address, ...timeouts }))),
     onAvailability,
   );
+  let hasConnected = false;
+
+  /**
+   * A server that has taken connections and refuses new ones, such as for a certificate or a password that was changed,
+   * is unavailable until that is mended. Before, the address is wrong.
+   */
+  async function opened<T>(connection: Promise<T>): Promise<T> {
+    try {
+      const result = await connection;
+      hasConnected = true;
+      return result;
+    } catch (error) {
+      throw hasConnected && !isUnavailable(error) ? overloaded(error) : error;
+    }
+  }
 
   async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     try {
@@ -83,7 +98,7 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
     availability.check();
     if (pool.waitingCount >= WAITING.statements)
       throw overloaded(new Error("too many statements wait for a database connection"));
-    const client = await againIfBlocked(connectMs, () => pool.connect());
+    const client = await opened(againIfBlocked(connectMs, () => pool.connect()));
     let isBroken = true;
     try {
       const result = await use(client);

@@ -12,6 +12,7 @@ import type pg from "pg";
  * - `verify-full`, `ssl=true`: checks the host name too.
  *
  * `sslrootcert` is a file, or `system` (the default of `verify-full`) for the certificate authorities that Node trusts.
+ * As in libpq, each connection reads the files again.
  * @param variable names the address in errors
  * @throws Error naming the parameter that cannot be used
  */
@@ -38,9 +39,9 @@ export function tlsOf(
   if (mode === "plain") return { connectionString, ssl: false };
 
   const ssl: ConnectionOptions = {};
-  if (ca && ca !== "system") ssl.ca = readPem("sslrootcert", ca, variable);
-  if (cert) ssl.cert = readPem("sslcert", cert, variable);
-  if (key) ssl.key = readPem("sslkey", key, variable);
+  if (ca && ca !== "system") addPem(ssl, "ca", readerOf("sslrootcert", ca, variable));
+  if (cert) addPem(ssl, "cert", readerOf("sslcert", cert, variable));
+  if (key) addPem(ssl, "key", readerOf("sslkey", key, variable));
   if (mode === "verify-ca" && !ssl.ca) {
     throw new Error(`${variable} has sslmode=verify-ca, which needs the file sslrootcert. Add it, or use verify-full.`);
   }
@@ -78,10 +79,28 @@ function modeOf(
   }
 }
 
-function readPem(name: string, path: string, variable: string): string {
+/** Adds a member whose text is read for each connection, because certificates are renewed while the service runs. */
+function addPem(ssl: ConnectionOptions, member: "ca" | "cert" | "key", read: () => string): void {
+  Object.defineProperty(ssl, member, { get: read, enumerable: true, configurable: true });
+}
+
+/**
+ * @returns a function that reads a file; the text that it read last while the file is empty or cannot be read
+ * @throws Error naming the parameter of a file that cannot be read now
+ */
+function readerOf(name: string, path: string, variable: string): () => string {
+  let text: string;
   try {
-    return readFileSync(path, "utf8");
+    text = readFileSync(path, "utf8");
   } catch (error) {
     throw new Error(`${variable} names ${name}=${path}, which cannot be read. Correct the path.`, { cause: error });
   }
+  return () => {
+    try {
+      text = readFileSync(path, "utf8").trim() || text;
+    } catch {
+      // A program may be about to write it.
+    }
+    return text;
+  };
 }
