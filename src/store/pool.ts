@@ -66,10 +66,11 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   const pool = createConnections({ ...address, max, idleTimeoutMillis: idleMs, connectionTimeoutMillis: connectMs });
   const timeouts = { connectionTimeoutMillis: connectMs, query_timeout: connectMs };
   const availability = createAvailability(
-    () => opened(againIfBlocked(connectMs, () => probe({ ...address, ...timeouts }))),
+    () => opened(againIfBlocked(connectMs, () => probe({ ...address, ...timeouts }, hasLost))),
     onAvailability,
   );
   let hasConnected = false;
+  const hasLost = () => hasConnected && pool.totalCount === 0;
 
   /**
    * A server that has taken connections and refuses new ones, such as for a certificate or a password that was changed,
@@ -161,8 +162,12 @@ function isStatementError(error: unknown): boolean {
 export const LOGIN_REFUSED = /authentication failed|no such (user|database)/;
 const POOLER_FULL = /no more connections allowed/;
 
-/** @throws Error when the server is unavailable. A server that has no room for another connection is available. */
-async function probe(config: pg.ClientConfig): Promise<void> {
+/**
+ * @param hasLost whether there were connections, and all are lost. A server that refuses the login is available to
+ *   those that are open
+ * @throws Error when the server is unavailable. A server that has no room for another connection is available
+ */
+async function probe(config: pg.ClientConfig, hasLost: () => boolean): Promise<void> {
   const client = new pg.Client(config);
   client.on("error", ignore);
   try {
@@ -171,7 +176,8 @@ async function probe(config: pg.ClientConfig): Promise<void> {
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
     const { code = "", message } = error;
-    if (/^(08|57)/.test(code) && !LOGIN_REFUSED.test(message) && !POOLER_FULL.test(message)) throw error;
+    const isRefused = /^(28|3D)/.test(code) || LOGIN_REFUSED.test(message);
+    if (isRefused ? hasLost() : /^(08|57)/.test(code) && !POOLER_FULL.test(message)) throw error;
   } finally {
     client.end().catch(ignore);
   }

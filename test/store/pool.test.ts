@@ -178,6 +178,31 @@ test("is unavailable while a pooler answers that its server is away, and not whi
   assert.deepEqual(changes, [false, true]);
 });
 
+test("is unavailable once the login is refused and no connection is open any more", async (t) => {
+  const pooler = await startPooler(t);
+  const changes: boolean[] = [];
+  const pool = openPool(pooler.url, { onAvailability: (isAvailable) => void changes.push(isAvailable) });
+  t.onTestFinished(() => pool.end());
+  await pool.query("select 1");
+  pooler.login = "password authentication failed";
+  const both = await Promise.allSettled([pool.query("select 1"), pool.query("select 1")]);
+  assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  await until(() => pooler.refusals >= 2);
+  assert.deepEqual(changes, []);
+
+  pooler.statement = "server conn crashed?";
+  await failure(pool.query("select 1"));
+  pooler.statement = undefined;
+  await until(async () => {
+    assert.equal(isUnavailable(await failure(pool.query("select 1"))), true);
+    return changes.length > 0;
+  });
+  pooler.login = undefined;
+  await until(() => changes.length > 1);
+  await pool.query("select 1");
+  assert.deepEqual(changes, [false, true]);
+});
+
 test("ends a start whose user or database a pooler refuses, and waits for a pooler that is full", async (t) => {
   const pooler = await startPooler(t);
   const pool = openPool(pooler.url);
