@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 const FAILED: Readonly<Record<string, string>> = {
   refused: "The identity provider did not confirm the sign-in, or it took too long. Try again.",
   no_provider:
-    "The identity provider does not answer, so nobody can sign in through it now. Who is signed in stays signed in. " +
-    "Try again later.",
+    "The identity provider does not answer as expected, so nobody can sign in through it now. Who is signed in stays " +
+    "signed in. Try again later, or tell the operator of this service.",
   too_many: "There were too many attempts to sign in from here. Wait a minute, then try again.",
   busy: "The service is busy. Try again.",
   not_operator: "You are no operator of this service. Ask its operators, or sign in with the operator token.",

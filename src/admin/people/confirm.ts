@@ -8,6 +8,7 @@ import { errorFacts, type Log } from "../../telemetry/log.ts";
 import { isOperator } from "./claims.ts";
 import { storePerson } from "./person.ts";
 import type { Provider, ProviderTokens, SignedIn } from "./provider.ts";
+import { providerFacts } from "./provider-failure.ts";
 import { seal, unseal } from "./seal.ts";
 import type { PersonSession } from "./sessions.ts";
 
@@ -77,7 +78,8 @@ async function ask(parts: Parts, secret: string, session: PersonSession, sealed:
     answer = renewed && (await provider.confirm(renewed, session.confirmation.subject));
   } catch (error) {
     if (!(error instanceof Failure && error.kind === "upstream_failed")) throw error;
-    log.warn({ cause: errorFacts(error) }, "the identity provider does not answer; who is signed in stays");
+    const facts = { provider: providerFacts(error), cause: errorFacts(error) };
+    log.warn(facts, "the identity provider does not answer; who is signed in stays");
     await pool.query("update person_sessions set asking = false, retry_at = $2 where secret_hash = $1", [
       hashSecret(secret),
       new Date(clock() + MS.retry),

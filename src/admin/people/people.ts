@@ -12,6 +12,7 @@ import { createConfirm } from "./confirm.ts";
 import { acceptInvitation } from "./invitations.ts";
 import { insertPlaygroundKey } from "./keys.ts";
 import { type Attempt, createProvider, type Provider, type ProviderTokens } from "./provider.ts";
+import { providerFacts } from "./provider-failure.ts";
 import { unseal } from "./seal.ts";
 import { createPersonSessions, type PersonSession } from "./sessions.ts";
 
@@ -108,7 +109,10 @@ const random = (): string => randomBytes(32).toString("base64url");
 async function logged<T>(log: Log, work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {
     if (!(error instanceof Failure && error.kind === "rate_limited"))
-      log.warn({ cause: errorFacts(error) }, "a sign-in through the identity provider failed");
+      log.warn(
+        { provider: providerFacts(error), cause: errorFacts(error) },
+        "a sign-in through the identity provider failed",
+      );
     throw error;
   });
 }

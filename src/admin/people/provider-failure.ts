@@ -47,3 +47,30 @@ function isRefusal({ name, code, error, cause }: Thrown): boolean {
       return false;
   }
 }
+
+/** Longest chain of causes that is looked at. */
+const MAX_CAUSES = 5;
+
+/**
+ * What a failure says of the provider, for the log: its error code, a status, the name of a claim or member that is not
+ * as expected, and the issuer that its metadata name. Nothing of it is of a person.
+ */
+export function providerFacts(failure: unknown): Record<string, string | number> {
+  const facts: Record<string, string | number> = {};
+  let link = failure;
+  for (let depth = 0; depth < MAX_CAUSES && typeof link === "object" && link !== null; depth += 1) {
+    const { error, attribute, claim, body, cause } = link as Record<string, unknown>;
+    if (isCode(error)) facts.error = error;
+    if (isCode(claim)) facts.claim = claim;
+    if (isCode(attribute)) facts.member = attribute;
+    if (attribute === "issuer" && URL.canParse(String(Object(body).issuer))) facts.issuer = String(Object(body).issuer);
+    if (link instanceof Response) facts.status = link.status;
+    link = cause;
+  }
+  return facts;
+}
+
+/** Whether a value is a code or a name, and no text. */
+function isCode(value: unknown): value is string {
+  return typeof value === "string" && /^[\w.-]{1,64}$/.test(value);
+}

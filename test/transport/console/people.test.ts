@@ -14,8 +14,10 @@ import { ADMIN_SERVICES } from "../../../src/transport/call/methods.ts";
 import { type Browser, openBrowser } from "../../helpers/browser.ts";
 import { test as base, OFFLINE } from "../../helpers/fixtures.ts";
 import { fixture } from "../../helpers/lifetime.ts";
-import { signInAs, startProvider } from "../../helpers/oidc.ts";
+import { signInAs, startProvider, walkProvider } from "../../helpers/oidc.ts";
 import { transportWith } from "../../helpers/rpc.ts";
+import { startService } from "../../helpers/service.ts";
+import { until } from "../../helpers/until.ts";
 
 const GROUPS = { owner: "leads", developer: "engineering", billing: "finance", viewer: "guests" } as const;
 
@@ -218,6 +220,28 @@ describe("people in the console", () => {
     } finally {
       provider.isDown = false;
     }
+  });
+
+  test("logs what is wrong with the settings of the provider", async ({ provider, onTestFinished }) => {
+    provider.accounts.set("settled", {});
+    const failed = async (env: Record<string, string>) => {
+      const service = await startService({ onTestFinished }, { env: { ...OFFLINE, ...provider.env, ...env } });
+      const browser = openBrowser(service.url);
+      const begun = await browser.fetch("/console/sign-in", { redirect: "manual" });
+      const address = begun.headers.get("location") ?? "";
+      if (!address.startsWith("/")) {
+        const back = new URL(await walkProvider(address, "settled"));
+        const done = await browser.fetch(back.pathname + back.search, { redirect: "manual" });
+        assert.equal(done.headers.get("location"), "/console#sign-in-failed=no_provider");
+      }
+      const find = () => /.*a sign-in through the identity provider failed.*/.exec(service.output())?.[0];
+      await until(() => find() !== undefined);
+      return JSON.parse(find() ?? "").provider;
+    };
+    assert.deepEqual(await failed({ CHORUS_OIDC_CLIENT_SECRET: "wrong" }), { error: "invalid_client" });
+    const other = provider.issuer.replace("localhost", "127.0.0.1");
+    assert.deepEqual(await failed({ CHORUS_OIDC_ISSUER: other }), { member: "issuer", issuer: provider.issuer });
+    assert.deepEqual(await failed({ CHORUS_OIDC_ISSUER: `${provider.issuer}/realms/none` }), { status: 404 });
   });
 
   test("keeps the last four sign-ins that a browser began", async ({ service }) => {
