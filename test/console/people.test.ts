@@ -189,6 +189,17 @@ describe.skipIf(skipReason !== undefined)("people in the console", () => {
     assert.ok(provider.accounts.has("thief"));
   });
 
+  test("lets an operator who is a member of no workspace use an invitation at the first sign-in", async ({
+    person,
+    rpc,
+  }) => {
+    const { path } = await rpc.members.inviteMember({ workspace: "default", role: MemberRole.VIEWER });
+    const page = await person("chief", { groups: ["operators"] }, path);
+    await heading(page, "Overview");
+    await page.getByText("viewer", { exact: false }).first().waitFor();
+    assert.match(page.url(), /\/console$/);
+  });
+
   test("withdraws an invitation once if its button is clicked twice", async ({ person }) => {
     const owner = await person("withdrawer", { groups: ["leads"] });
     await visit(owner, "Members");

@@ -14,10 +14,11 @@ export function keepInvitation(): void {
   history.replaceState(history.state, "", location.pathname);
 }
 
-/** Takes the invitation out of the tab, so that it is tried once. */
+/** Takes the invitation out of the tab, and its mark out of the address, so that it is tried once. */
 export function takeInvitation(): string | undefined {
   const secret = sessionStorage.getItem(KEPT) ?? undefined;
   sessionStorage.removeItem(KEPT);
+  if (location.search === "?invited") history.replaceState(history.state, "", location.pathname);
   return secret;
 }
 

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { invited } from "./invitation.ts";
 
 /** Why a sign-in failed, by the code with which the service leads back to the page. */
 const FAILED: Readonly<Record<string, string>> = {
@@ -33,7 +34,8 @@ export function ProviderSignIn() {
     return () => leaving.abort();
   }, []);
   if (!provider) return null;
-  const to = encodeURIComponent(location.pathname + location.search);
+  // Without the mark, an operator without a workspace would be led to the operator's side.
+  const to = encodeURIComponent(location.pathname + (invited() ? "?invited" : location.search));
   return (
     <>
       <a class="button" href={`/console/sign-in?to=${to}`}>

@@ -68,11 +68,12 @@ async function finish(people: People, call: Call, proxies: number): Promise<void
   }
 }
 
-/** The page that a sign-in leads to. */
+/** The page that a sign-in leads to. One with `?invited` uses an invitation, which makes the person a member. */
 function pageOf(to: string, { operator, workspaces }: PersonSession): string {
   const isOperators = /^\/console\/operator(?![\w-])/.test(to);
   if (isOperators && !operator) return `${to}#sign-in-failed=not_operator`;
-  return operator && workspaces.length === 0 && !isOperators ? "/console/operator" : to;
+  const isMember = workspaces.length > 0 || to.endsWith("?invited");
+  return operator && !isMember && !isOperators ? "/console/operator" : to;
 }
 
 /** The page that says why a sign-in failed. Its code is in the fragment, so that no page of another site gets it. */
