@@ -183,9 +183,14 @@ async function probe(config: pg.ClientConfig, hasLost: () => boolean): Promise<v
   }
 }
 
-/** Messages of `pg` about a connection that was lost or not free in time; these errors have no code. */
-const CONNECTION_LOST =
-  /^(Connection terminated|timeout e(xceeded when|xpired)|Query read timeout|Client (has|was)|Cannot use a pool)/;
+/**
+ * Messages of `pg` about a connection that was lost or not free in time, or for which the server had no process while
+ * TLS began; these errors have no code.
+ */
+const CONNECTION_LOST = new RegExp(
+  "^(Connection terminated|timeout e(xceeded when|xpired)|Query read timeout|Client (has|was)|Cannot use a pool|" +
+    "There was an error establishing an SSL connection)",
+);
 
 /**
  * Whether the database could not be reached or had no room, so that the same statement can succeed later. Every other
@@ -198,6 +203,8 @@ export function isUnavailable(error: unknown): boolean {
   // of the server, 25006 a standby after a failover, 55P03 lock timeout.
   if (error instanceof pg.DatabaseError) return /^(08|40|53|57|58|25006$|55P03$)/.test(error.code ?? "");
   if ("syscall" in error || (error instanceof AggregateError && "code" in error)) return true;
+  // A connection that ends while TLS begins.
+  if ("code" in error && error.code === "ECONNRESET") return true;
   return CONNECTION_LOST.test(error.message);
 }
 

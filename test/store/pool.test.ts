@@ -296,6 +296,23 @@ test("starts TLS when the URL requires it, and does not show the password of an 
   );
 });
 
+test("is unavailable while the server ends connections when TLS begins, also for a start", async (t) => {
+  const answers: ((socket: Socket) => void)[] = [
+    (socket) => socket.write("S", () => socket.once("data", () => socket.destroy())),
+    (socket) => socket.end("E"),
+  ];
+  for (const answer of answers) {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => answer(socket));
+    });
+    t.onTestFinished(() => void server.close());
+    const pool = openPool(`postgres://u:p@127.0.0.1:${await listen(server)}/db?sslmode=require`);
+    assert.equal(isUnavailable(await failure(checkServer(pool))), true, String(answer));
+    await pool.end();
+  }
+});
+
 /** Starts a server that answers as PgBouncer does: it gives all of its errors the code 08P01. */
 async function startPooler(t: Lifetime) {
   const frame = (type: string, ...parts: (Buffer | string)[]) => {
