@@ -16,8 +16,8 @@ export function profileOf(claims: Claims): { name: string; email: string } {
 /** Whether one of the rules makes the person an operator. */
 export function isOperator(claims: Claims, rules: readonly ClaimRule[]): boolean {
   return rules.some(({ claim, value }) => {
-    // Some providers let people enter any address.
-    if (claim === "email" && claims.email_verified !== true) return false;
+    // Some providers let people enter any address. Some, such as Cognito, write the word in place of the boolean.
+    if (claim === "email" && claims.email_verified !== true && claims.email_verified !== "true") return false;
     return valuesOf(claims[claim]).includes(value);
   });
 }

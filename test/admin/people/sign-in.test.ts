@@ -58,6 +58,26 @@ test("signs a person in with the roles of the groups", async ({ provider, office
   assert.equal((await office.people.authenticate(secret)).shown?.caller.workspace, "default");
 });
 
+test("makes a person an operator by an address that the provider has verified, and by no other", async ({
+  provider,
+  pool,
+  subject,
+}) => {
+  const email = `${subject}@example.com`;
+  const office = officeOf(pool, { ...provider, env: { ...provider.env, CHORUS_OIDC_OPERATORS: `email=${email}` } });
+  for (const [verified, isOperator] of [
+    [true, true],
+    ["true", true],
+    [false, false],
+    ["false", false],
+    [undefined, false],
+  ] as const) {
+    provider.accounts.set(subject, { email, email_verified: verified });
+    const { session } = await office.signIn(subject);
+    assert.equal(session.operator !== undefined, isOperator, String(verified));
+  }
+});
+
 test("refuses another state, nonce or code verifier", async ({ office, subject }) => {
   for (const name of ["state", "nonce", "verifier"] as const) {
     const { url, attempt } = await office.people.begin(BACK);
