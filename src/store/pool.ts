@@ -65,26 +65,11 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
   const address = addressOf(url);
   const pool = createConnections({ ...address, max, idleTimeoutMillis: idleMs, connectionTimeoutMillis: connectMs });
   const timeouts = { connectionTimeoutMillis: connectMs, query_timeout: connectMs };
+  const { opened, hasLost } = watchOpening(pool);
   const availability = createAvailability(
     () => opened(againIfBlocked(connectMs, () => probe({ ...address, ...timeouts }, hasLost))),
     onAvailability,
   );
-  let hasConnected = false;
-  const hasLost = () => hasConnected && pool.totalCount === 0;
-
-  /**
-   * A server that has taken connections and refuses new ones, such as for a certificate or a password that was changed,
-   * is unavailable until that is mended. Before, the address is wrong.
-   */
-  async function opened<T>(connection: Promise<T>): Promise<T> {
-    try {
-      const result = await connection;
-      hasConnected = true;
-      return result;
-    } catch (error) {
-      throw hasConnected && !isUnavailable(error) ? overloaded(error) : error;
-    }
-  }
 
   async function withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     try {
@@ -132,6 +117,28 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
       availability.close();
       return pool.end();
     },
+  };
+}
+
+/**
+ * A server that has taken connections and refuses new ones, such as for a certificate or a password that was changed,
+ * is unavailable until that is mended. Before, the address is wrong.
+ * @returns `opened` passes a new connection on, or a failure that is unavailability; `hasLost` says whether there were
+ *   connections, and none is open
+ */
+function watchOpening(pool: pg.Pool) {
+  let hasConnected = false;
+  return {
+    async opened<T>(connection: Promise<T>): Promise<T> {
+      try {
+        const result = await connection;
+        hasConnected = true;
+        return result;
+      } catch (error) {
+        throw hasConnected && !isUnavailable(error) ? overloaded(error) : error;
+      }
+    },
+    hasLost: () => hasConnected && pool.totalCount === 0,
   };
 }
 

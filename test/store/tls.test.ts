@@ -81,7 +81,7 @@ test("checks the server certificate as each sslmode requires", async (t) => {
   );
 });
 
-test("is unavailable while the certificate of the server is from another authority, until that is in the file", async (t) => {
+test("is unavailable while the server has a certificate of another authority, until that is in the file", async (t) => {
   t.skip(missing !== undefined, missing);
   const { url, folder, renew, admin } = await startServer(t);
   const authority = join(folder, "authority.pem");
