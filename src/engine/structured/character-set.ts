@@ -1,5 +1,6 @@
 import type { AST } from "@eslint-community/regexpp";
 import { TextCache } from "../../contract/text-cache.ts";
+import { type Effort, Exhausted } from "./effort.ts";
 
 /** A part of a pattern that reads one character. */
 export type SetNode = AST.Character | AST.CharacterSet | AST.ClassRangesCharacterClass;
@@ -16,17 +17,18 @@ const SPACES: Ranges = [
   ...[0x3000, 0x3000, 0xfeff, 0xfeff],
 ];
 
-/** Expressions of one class of Unicode, such as `\p{L}`, by its text. To prepare one takes about 0.7 ms. */
-const CLASSES = new TextCache<RegExp>({ entries: 64, length: 4_096 });
+/** Operations for a look at a class of Unicode, and for the first one, which takes V8 about 0.5 ms. */
+const [LOOK, FIRST_LOOK] = [3, 10_000];
+
+/** Expressions of classes of Unicode, such as `\p{L}`, by their text. */
+const CLASSES = new TextCache<RegExp>({ entries: 256, length: 16_384 });
 
 /** The characters that a part of a pattern reads. */
 export class CharacterSet {
   readonly #ranges: Int32Array;
   readonly #negate: boolean;
-  /** Texts of classes of Unicode, such as `\p{L}`. */
-  readonly classes: readonly string[];
-  /** What a look at it takes, beyond one operation. */
-  readonly cost: number;
+  /** Texts of classes of Unicode. */
+  readonly #classes: readonly string[];
 
   constructor(node: SetNode) {
     const isClass = node.type === "CharacterClass";
@@ -34,19 +36,31 @@ export class CharacterSet {
     const ranges = elements.map(rangesOf);
     this.#negate = isClass && node.negate;
     this.#ranges = Int32Array.from(ranges.flatMap((range) => range ?? []));
-    this.classes = elements.filter((_, i) => ranges[i] === undefined).map(({ raw }) => raw);
-    for (const name of this.classes) classOf(name);
-    this.cost = 3 * this.classes.length + (this.#ranges.length >> 4);
+    this.#classes = elements.filter((_, i) => ranges[i] === undefined).map(({ raw }) => raw);
   }
 
-  has(codePoint: number): boolean {
+  /** @throws Exhausted */
+  has(codePoint: number, effort: Effort): boolean {
+    effort.operations -= this.#ranges.length >> 4;
     for (let i = 0; i < this.#ranges.length; i += 2)
       if (codePoint >= (this.#ranges[i] as number) && codePoint <= (this.#ranges[i + 1] as number))
         return !this.#negate;
-    if (this.classes.length === 0) return this.#negate;
+    if (this.#classes.length === 0) return this.#negate;
     const character = String.fromCodePoint(codePoint);
-    return this.classes.some((name) => classOf(name).test(character)) !== this.#negate;
+    return this.#classes.some((name) => isOf(name, character, effort)) !== this.#negate;
   }
+}
+
+/** Whether a character is of a class of Unicode. @throws Exhausted */
+function isOf(name: string, character: string, effort: Effort): boolean {
+  let operations = LOOK;
+  const expression = CLASSES.get(name, (own) => {
+    operations = FIRST_LOOK;
+    return new RegExp(`^${own}$`, "u");
+  });
+  effort.operations -= operations;
+  if (effort.operations < 0) throw new Exhausted();
+  return expression.test(character);
 }
 
 /** Whether a UTF-16 unit is a letter, digit or underscore of ASCII. False for `NaN`. */
@@ -68,9 +82,4 @@ function rangesOf(node: AST.ClassRangesCharacterClassElement | AST.CharacterSet)
 function others(ranges: Ranges): Ranges {
   const ends = ranges.map((point, i) => (i % 2 === 0 ? point - 1 : point + 1));
   return [0, ...ends, 0x10ffff];
-}
-
-/** @throws SyntaxError for a property that JavaScript does not know */
-function classOf(name: string): RegExp {
-  return CLASSES.get(name, (own) => new RegExp(`^${own}$`, "u"));
 }

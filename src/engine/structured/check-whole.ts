@@ -5,7 +5,7 @@ import { KEYWORDS, prepareSchema } from "./json-schema.ts";
 import { NoSchema } from "./keyword.ts";
 import { ANNOTATIONS, DEFINITIONS } from "./merge-schemas.ts";
 import { partSteps, quoted } from "./path.ts";
-import { MAX_CLASSES, MAX_PARTS, MAX_PATTERN } from "./patterns.ts";
+import { MAX_PARTS, MAX_PATTERN } from "./patterns.ts";
 import { stringOf } from "./rules.ts";
 
 /** Keywords that have no rule of their own. `discriminator` is OpenAPI's: a note beside `oneOf`. */
@@ -90,8 +90,7 @@ function problemOf(keyword: string): string {
     case "patternProperties":
       return (
         `"${keyword}" must have regular expressions that JavaScript can read, of at most ${MAX_PATTERN} characters, ` +
-        `without references such as \\1. All of a schema may have ${MAX_PARTS} parts, where a{3} counts as three, ` +
-        `and ${MAX_CLASSES} different classes such as \\p{L}.`
+        `without references such as \\1. All of a schema may have ${MAX_PARTS} parts, where a{3} counts as three.`
       );
     default:
       return KEYWORDS.has(keyword)

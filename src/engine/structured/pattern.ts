@@ -18,11 +18,6 @@ export class Pattern {
     return this.#program.ops.length;
   }
 
-  /** The classes of Unicode that it names, such as `\p{L}`. */
-  get classes(): readonly string[] {
-    return this.#program.sets.flatMap(({ classes }) => classes);
-  }
-
   /** Whether a part of a text matches. @throws Exhausted */
   test(text: string, effort: Effort): boolean {
     return new Search(this.#program, text, effort).finds();
@@ -123,10 +118,8 @@ class Search {
     const text = this.#text;
     const { sets, unicode } = this.#program;
     if (at === text.length) return -1;
-    const own = sets[set] as CharacterSet;
-    this.#effort.operations -= own.cost;
     const point = unicode ? (text.codePointAt(at) as number) : text.charCodeAt(at);
-    return own.has(point) ? at + (point > 0xffff ? 2 : 1) : -1;
+    return (sets[set] as CharacterSet).has(point, this.#effort) ? at + (point > 0xffff ? 2 : 1) : -1;
   }
 
   /** @returns the place before a character of a set, or -1 */

@@ -6,8 +6,6 @@ import { programOf } from "./pattern-program.ts";
 export const MAX_PATTERN = 512;
 /** Most parts of the patterns of a schema, where `a{3}` counts as three. Each takes five bytes. */
 export const MAX_PARTS = 20_000;
-/** Most different classes of Unicode, such as `\p{L}`, in the patterns of a schema. */
-export const MAX_CLASSES = 32;
 
 /** Kept, because the schema of a request is read each time. To read a pattern of zod takes 0.2 ms. */
 const kept = new TextCache<Pattern | undefined>({ entries: 128, length: 65_536 });
@@ -20,7 +18,6 @@ function patternOf(source: string): Pattern | undefined {
 /** The regular expressions of one schema. */
 export class Patterns {
   readonly #read = new Map<string, Pattern>();
-  readonly #classes = new Set<string>();
   #parts = 0;
 
   /** @returns undefined for a text that JavaScript cannot read, that refers to groups, or that is too large */
@@ -30,8 +27,7 @@ export class Patterns {
     const pattern = kept.get(source, patternOf);
     if (!pattern) return undefined;
     this.#parts += pattern.parts;
-    for (const name of pattern.classes) this.#classes.add(name);
-    if (this.#parts > MAX_PARTS || this.#classes.size > MAX_CLASSES) return undefined;
+    if (this.#parts > MAX_PARTS) return undefined;
     this.#read.set(source, pattern);
     return pattern;
   }

@@ -128,11 +128,8 @@ describe("checkWhole with patterns", () => {
   it("refuses those that JavaScript cannot read, that refer to groups, or that are too large", () => {
     for (const pattern of ["(", "a".repeat(513), "(a)\\1", "(?:a{999}){999}"])
       refuses(schemaOf([pattern]), ".properties.p0", /"pattern" must have regular expressions/);
-    const scripts =
-      "Arab Armn Beng Cans Cher Cyrl Deva Ethi Geor Grek Gujr Guru Hang Hani Hebr Hira Kana Khmr Knda Laoo Latn Mlym " +
-      "Mong Mymr Ogam Orya Sinh Syrc Taml Telu Thaa Thai Tibt";
-    const classes = scripts.split(" ").map((script) => `\\p{sc=${script}}`);
-    assert.throws(() => accepts(schemaOf(classes)), /"pattern" must have regular expressions/);
+    const many = Array.from({ length: 50 }, (_, i) => `a{500}${i}`);
+    assert.throws(() => accepts(schemaOf(many)), /"pattern" must have regular expressions/);
   });
 });
 

@@ -132,6 +132,17 @@ describe("a hostile pattern", () => {
     assert.ok(ms < 1_000, `${ms} ms`);
   });
 
+  test("of many classes of Unicode takes at most the effort", () => {
+    const scripts =
+      "Arab Armn Beng Cans Cher Cyrl Deva Ethi Geor Grek Gujr Guru Hang Hani Hebr Hira Kana Khmr Knda Laoo Latn Mlym " +
+      "Mong Mymr Ogam Orya Sinh Syrc Taml Telu Thaa Thai Tibt Tfng Talu Tale Goth Copt Cprt Dsrt Buhd";
+    const classes = scripts.split(" ").map((script) => `\\p{sc=${script}}`);
+    const pattern = new Patterns().read(`[${classes.join("")}]`);
+    assert.throws(() => pattern?.test("!", new LooseEffort()), Exhausted);
+    assert.equal(pattern?.test("!", new LooseEffort()), false);
+    assert.equal(pattern?.test("Ж", new LooseEffort()), true);
+  });
+
   test("is matched in a time that grows with the text", () => {
     for (const [source, text, result] of [
       ["^(?:(?:a|b)*c?)*$", "a".repeat(20_000), true],
