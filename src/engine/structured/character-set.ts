@@ -56,11 +56,21 @@ function isOf(name: string, character: string, effort: Effort): boolean {
   let operations = LOOK;
   const expression = CLASSES.get(name, (own) => {
     operations = FIRST_LOOK;
-    return new RegExp(`^${own}$`, "u");
+    return expressionOf(own);
   });
   effort.operations -= operations;
   if (effort.operations < 0) throw new Exhausted();
   return expression.test(character);
+}
+
+function expressionOf(name: string): RegExp {
+  try {
+    return new RegExp(`^${name}$`, "u");
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // The parser knows scripts of a later Unicode than V8. None of the characters that V8 knows is of them.
+    return name.startsWith("\\P") ? /^/ : /(?!)/;
+  }
 }
 
 /** Whether a UTF-16 unit is a letter, digit or underscore of ASCII. False for `NaN`. */

@@ -88,6 +88,8 @@ describe("a pattern", () => {
     ["(?i:a)", "A", undefined],
     ["(", "", undefined],
     ["\\p{Nothing}", "", false],
+    ["\\p{sc=Seal}", "a", false],
+    ["\\P{sc=Seal}", "a", true],
     [`a{${MAX_PARTS}}`, "", undefined],
   ] as const)("%s of %s: %s", ([source, text, result]) => assert.equal(matches(source, text), result));
 
