@@ -85,7 +85,7 @@ export async function findTarget(command: Command): Promise<Target> {
 /**
  * Reads the data folder around the command. One that nobody has named may come from somebody else, and would get the
  * tokens of the environment and the prompts: it counts only if it belongs to this user and names a service on this
- * machine.
+ * machine. Its public address, which is printed before links that sign in, is left out if it is not on this machine.
  * @param isWanted whether the service of the folder is to be used; else a folder that does not count is as if empty
  * @throws CliError that says why the folder does not count
  */
@@ -94,7 +94,10 @@ async function readOwnFolder(folder: string, isWanted: boolean): ReturnType<type
   if (env.DATA_DIR || found.rpcUrl === undefined) return found;
   const { uid } = await stat(folder);
   const isOwn = process.getuid === undefined || uid === process.getuid();
-  if (isOwn && isOfThisMachine(found.rpcUrl)) return found;
+  if (isOwn && isOfThisMachine(found.rpcUrl)) {
+    const { restUrl, ...others } = found;
+    return restUrl && isOfThisMachine(restUrl) ? found : others;
+  }
   if (!isWanted) return {};
   const reason = isOwn ? `its address is not one of this machine: ${found.rpcUrl}` : "it belongs to another user";
   throw new CliError(
@@ -105,8 +108,10 @@ async function readOwnFolder(folder: string, isWanted: boolean): ReturnType<type
 
 function isOfThisMachine(address: string): boolean {
   const { hostname: host = "" } = URL.parse(address) ?? {};
+  // First, because some systems do not let a process list the interfaces.
+  if (isLoopback(host)) return true;
   const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map((of) => of.address));
-  return isLoopback(host) || [...own, hostname().toLowerCase()].includes(host.replace(/^\[|\]$/g, ""));
+  return [...own, hostname().toLowerCase()].includes(host.replace(/^\[|\]$/g, ""));
 }
 
 function isLoopback(hostname: string): boolean {

@@ -133,6 +133,23 @@ test("sends no secret to the service of a data folder that may come from somebod
   assert.deepEqual(secrets, ["Bearer op_given", "ck_given", "Bearer op_given"]);
 });
 
+test("prints a link that signs in only with an address of this machine", async (t) => {
+  const { url, rpcUrl, operatorToken } = await startService(t);
+  const folder = await mkdtemp(join(tmpdir(), "chorus-cli-"));
+  t.onTestFinished(() => rm(folder, { recursive: true }));
+  const dataDir = join(folder, ".chorus");
+  const link = async (restUrl: string, env: Record<string, string> = {}) => {
+    await writeDiscovery(dataDir, { rpcUrl, restUrl, operatorToken });
+    const main = resolve(import.meta.dirname, "../../src/cli/main.ts");
+    const options = { cwd: folder, env: { ...CHILD_ENV, ...env } };
+    return text(spawn(process.execPath, [main, "owners", "link", "default"], options).stdout);
+  };
+  const elsewhere = "http://192.0.2.1:8080";
+  assert.ok((await link(url)).startsWith(`${url}/console#sign-in=`));
+  assert.match(await link(elsewhere), /^\/console#sign-in=.*\n\nPut the public address of the service in front/);
+  assert.ok((await link(elsewhere, { DATA_DIR: dataDir })).startsWith(`${elsewhere}/console#sign-in=`));
+});
+
 test("says that the connection ended, and not that another server listens", async (t) => {
   const head = "HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n";
   // A service that dies before its answer, one that dies in the middle of it, and a proxy that ends it properly.
