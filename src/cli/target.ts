@@ -78,7 +78,7 @@ export async function findTarget(command: Command): Promise<Target> {
     place: isHere && dataDir ? dataDir : rpcUrl,
     withoutToken: stored[0]
       ? `The token from ${stored[0].source} is for the service at ${own}, and is sent to no other.`
-      : `On the machine of the service, DATA_DIR must name its data folder (${tokenFile} does not exist).`,
+      : `On the machine of the service, DATA_DIR must name its data folder (no token was taken from ${tokenFile}).`,
   };
 }
 

@@ -125,7 +125,8 @@ test("sends no secret to the service of a data folder that may come from somebod
     assert.match(await run(here, args, {}, -1), /\.chorus is not used, .* it belongs to another user\. Set DATA_DIR/);
   }
   assert.deepEqual(secrets, []);
-  await run(elsewhere, ["keys", "list"], { CHORUS_RPC_URL: here, OPERATOR_TOKEN: "" });
+  const without = await run(elsewhere, ["keys", "list"], { CHORUS_RPC_URL: here, OPERATOR_TOKEN: "" });
+  assert.match(without, /^chorus: No operator token\. .* \(no token was taken from .*\.chorus\/operator_token\)\.$/m);
   assert.deepEqual(secrets, []);
   await run(here, ["keys", "list"]);
   await run(here, ["ask", "hello"]);
