@@ -188,6 +188,9 @@ describe.skipIf(skipReason !== undefined)("caps and exports in the console", () 
     assert.equal(await statusOf(second), 429);
     await listed(third);
     assert.equal(await rows.count(), 2);
+    const capped = page.locator("main [aria-label=Caps] tbody .name").filter({ hasText: "importer" });
+    const names = [second, third].map((secret) => `importer (${prefixOf(secret)}…)`).toSorted();
+    await until(async () => `${(await capped.allInnerTexts()).toSorted()}` === `${names}`);
     assert.match(await rows.last().innerText(), /20\d\d-\d\d-\d\d\s/);
     for (const left of [1, 0]) {
       await page.getByRole("button", { name: "Revoke importer" }).first().click();

@@ -8,6 +8,7 @@ import { useLoad } from "../load.ts";
 import { Card } from "../parts/card.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { keyLabels } from "../parts/key-labels.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PagerButtons, usePager } from "../parts/pager.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -135,7 +136,8 @@ async function takeOverKey({ id, name, prefix, holder }: Key): Promise<string> {
 }
 
 function namesOf(page: readonly Key[]): ReadonlyMap<string, string> {
-  return new Map(page.map(({ id, name, prefix }) => [`key:${id}`, name || `${prefix}…`]));
+  const named = page.map(({ id, name, prefix }) => ({ id, keyName: name || `${prefix}…`, keyPrefix: prefix }));
+  return keyLabels(named, ({ id }) => `key:${id}`);
 }
 
 function NoKeys({ search }: { search: string }) {
