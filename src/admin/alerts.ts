@@ -14,7 +14,7 @@ import { randomHex } from "../contract/random-hex.ts";
 import type { Pool, Query } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
 import { amountText, parseAmount } from "./shared/amount.ts";
-import { type Actor, record, WHOLE_SERVICE } from "./shared/audit.ts";
+import { type Actor, auditedReceiver, record, WHOLE_SERVICE } from "./shared/audit.ts";
 import { microsOf, pageOf, readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { findWorkspace } from "./workspaces/workspace.ts";
 
@@ -102,7 +102,7 @@ function setAlerts(pool: Pool, checkUrl: CheckUrl): AlertAdmin["setAlerts"] {
       if (!row) throw new Error("no rule was written");
       // Nobody has seen the secret of a rule that sent e-mail.
       const secret = row.secret === fresh && !isMail ? fresh : "";
-      const details = { ...alertsOf(row), webhookUrl: isMail ? row.url : new URL(row.url).origin, format: row.format };
+      const details = { ...alertsOf(row), webhookUrl: auditedReceiver(row.url), format: row.format };
       await record(query, actor, id, "alerts.set", { ...details, newSecret: secret !== "" });
       return { alerts: alertsOf(row), secret };
     });

@@ -4,6 +4,7 @@ import { invalid } from "../contract/failure.ts";
 import { numberOf, readEnum } from "../contract/json-names.ts";
 import type { Pool } from "../store/pool.ts";
 import type { Admin } from "./shared/admin.ts";
+import { auditedReceiver } from "./shared/audit.ts";
 import { readTimestamp } from "./shared/fields.ts";
 import { readPageToken, sizeOfPage, timeOf } from "./shared/page.ts";
 import { type Extent, pageOfSearch, searchIn, searchLimit } from "./shared/search.ts";
@@ -52,10 +53,17 @@ export function listAudit(pool: Pool): Admin<typeof ActivityService>["listAudit"
     const { rows, ...page } = pageOfSearch<AuditRow>(found, size, searchLimit(others, size));
     const entries = rows.map(({ id, at, actorKind, actorId, actorName, action, details, workspaceId, workspace }) => ({
       ...{ id: `${id}`, at: timestampFromDate(at), actorKind: numberOf(ActorKindSchema, actorKind) },
-      ...{ actorId, actorName, action, details, workspaceId, workspace },
+      ...{ actorId, actorName, action, details: shownDetails(action, details), workspaceId, workspace },
     }));
     return { entries, ...page };
   };
+}
+
+/** Hides the path of a webhook, which earlier versions recorded and no statement may change. */
+function shownDetails(action: string, details: string): string {
+  if (action !== "alerts.set") return details;
+  const shown = JSON.parse(details);
+  return JSON.stringify({ ...shown, webhookUrl: auditedReceiver(`${shown.webhookUrl}`) });
 }
 
 /**

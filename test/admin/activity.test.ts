@@ -206,6 +206,25 @@ test("returns the changes that match a filter, and searches in bounded steps", a
     await assert.rejects(activity.listAudit({ workspace: "one", ...filter }), { kind: "invalid_request", field });
 });
 
+test("hides the paths of webhooks, which may be secrets, that earlier versions recorded", async (t) => {
+  const { pool, activity } = await openWithGenerations(t, 1);
+  const given = [
+    ["https://ann:word@hooks.example.com:8443/services/T0/secret?a=b", "https://hooks.example.com:8443"],
+    ["https://hooks.example.com", "https://hooks.example.com"],
+    ["mailto:ann@example.com,bob@example.com", "mailto:ann@example.com,bob@example.com"],
+    ["no address", ""],
+  ] as const;
+  const owner = { kind: "owner", id: "tok_1", workspaceId: "ws_1" } as const;
+  for (const [webhookUrl] of given) {
+    await record(pool.query, owner, "ws_1", "alerts.set", { webhookUrl, spendShare: 0.5 });
+  }
+  const { entries } = await activity.listAudit({ workspace: "one", action: "alerts.set" });
+  assert.deepEqual(
+    entries.map(({ details }) => JSON.parse(details)).reverse(),
+    given.map(([, webhookUrl]) => ({ webhookUrl, spendShare: 0.5 })),
+  );
+});
+
 test("returns every change of all workspaces and of the service to an operator who names no workspace", async (t) => {
   const { pool } = await testDatabase(t);
   const office = adminOf(pool);

@@ -1,3 +1,4 @@
+import { isMailTarget } from "../../contract/mail-address.ts";
 import type { Role } from "../../contract/roles.ts";
 import type { Query } from "../../store/pool.ts";
 
@@ -44,6 +45,11 @@ export async function record(
     action,
     JSON.stringify(details),
   ]);
+}
+
+/** The receiver of alerts as an entry shows it: of a webhook without its path, which may be a secret. */
+export function auditedReceiver(url: string): string {
+  return isMailTarget(url) ? url : (URL.parse(url)?.origin ?? "");
 }
 
 /** In place of a workspace: the entry concerns the service as a whole. */
