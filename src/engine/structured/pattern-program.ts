@@ -57,8 +57,12 @@ export function programOf(source: string, most: number): Program | undefined {
   return undefined;
 }
 
+/** Most elements that are written, for each operation that is allowed. Some, such as `()`, add no operation. */
+const MAX_WRITTEN = 4;
+
 class Writer {
   readonly #most: number;
+  #written = 0;
   readonly #ops: number[] = [];
   readonly #args: number[] = [];
   readonly #sets: CharacterSet[] = [];
@@ -99,6 +103,7 @@ class Writer {
   }
 
   #write(node: AST.Element, back: boolean): void {
+    if (++this.#written > MAX_WRITTEN * this.#most) throw new Unsupported();
     switch (node.type) {
       case "Character":
       case "CharacterSet":

@@ -145,6 +145,21 @@ describe("a hostile pattern", () => {
     assert.equal(pattern?.test("Ж", new LooseEffort()), true);
   });
 
+  test.for([
+    ["the most parts", (i: number) => `(?:a{99}){199}${i}`],
+    ["too many parts", (i: number) => `(?:a{99}){209}${i}`],
+    ["a reference", (i: number) => `(?:a{99}){199}(a)\\1${i}`],
+    ["empty groups", (i: number) => `(?:${"()".repeat(240)}a){9999}${i}`],
+    ["no end", (i: number) => "(".repeat(500) + i],
+  ] as const)("is read in bounded time: one of hundreds with %s", ([, patternOf]) => {
+    const ms = timeOf(() => {
+      const patterns = new Patterns();
+      for (let i = 0; i < 700; i++) patterns.read(patternOf(i));
+    });
+    // 10 to 40 ms here. All of them took 0.4 s and more.
+    assert.ok(ms < 200, `${ms} ms`);
+  });
+
   test("is matched in a time that grows with the text", () => {
     for (const [source, text, result] of [
       ["^(?:(?:a|b)*c?)*$", "a".repeat(20_000), true],
