@@ -93,7 +93,7 @@ const MAX_NAMES = 8;
  * it: each object requires that member, and lists other values for it.
  */
 export function excludeEachOther(alternatives: readonly JsonNode[]): boolean {
-  const schemas = alternatives.filter((node): node is Schema => node.kind === "object");
+  const schemas = alternatives.filter((node): node is Schema => node.kind === "object" && !member(node, "nullable"));
   const objects = schemas.filter((schema) => typesOf(schema).join() === "object");
   const others = schemas.filter((schema) => !objects.includes(schema));
   const types = [...others.flatMap(typesOf), ...(objects.length > 0 ? ["object"] : [])];

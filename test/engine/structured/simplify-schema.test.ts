@@ -124,6 +124,10 @@ describe("simplifySchema", () => {
       [a, object({ n: STRING })],
       [one, object({ kind: { type: "number", const: JSON.parse("1.0") } })],
       [{ type: "number" }, { type: "integer" }],
+      [
+        { ...STRING, nullable: true },
+        { type: "integer", nullable: true },
+      ],
       [a, b, { ...NULL, type: ["null", "object"] }],
       [a, {}],
     ];
