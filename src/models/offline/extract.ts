@@ -2,7 +2,9 @@ import { type JsonNode, member, parseJson, stringifyJson, toValue } from "../../
 import { figure, findList, findText, type Subject, subjectOf, within } from "./find.ts";
 import { settle } from "./settle.ts";
 
-type Bound = "minLength" | "maxLength" | "minimum" | "maximum" | "multipleOf" | "minItems" | "maxItems";
+type Bound =
+  | ("minLength" | "maxLength" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum")
+  | ("multipleOf" | "minItems" | "maxItems");
 /**
  * A JSON Schema. `node` is the same schema with the order of its names and the digits of its numbers; `options` are
  * the values of `const`, or those of `enum` within the bounds, as JSON.
@@ -113,16 +115,28 @@ function valuesIn(texts: string[], rules: Rules, subject: Subject): string[] {
  * bound.
  */
 function conform(rules: Schema, value: unknown): string {
-  const { minLength = 0, maxLength, minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE, multipleOf } = rules;
+  const { minLength = 0, maxLength, multipleOf } = rules;
   if (typeof value === "string") {
     const text = [...value].slice(0, maxLength);
     return JSON.stringify(text.join("") + " ".repeat(Math.max(0, Math.min(minLength, MAX_FILL) - text.length)));
   }
   if (typeof value !== "number") return JSON.stringify(value);
   const isInteger = !rules.type.includes("number");
-  const [least, most] = isInteger ? [Math.ceil(minimum), Math.floor(maximum)] : [minimum, maximum];
+  const [least, most] = boundsOf(rules, isInteger);
   const near = Math.min(most, Math.max(least, isInteger ? Math.round(value) : value));
   return JSON.stringify(multipleOf ? nearestMultiple(near, multipleOf, least, most) : near);
+}
+
+/** The least and the greatest number. Of earlier drafts, exclusive bounds are no numbers. */
+function boundsOf(rules: Schema, isInteger: boolean): [least: number, most: number] {
+  const { minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE, exclusiveMinimum, exclusiveMaximum } = rules;
+  const above = typeof exclusiveMinimum === "number" ? exclusiveMinimum : Number.NEGATIVE_INFINITY;
+  const below = typeof exclusiveMaximum === "number" ? exclusiveMaximum : Number.POSITIVE_INFINITY;
+  if (isInteger)
+    return [Math.max(Math.ceil(minimum), Math.floor(above) + 1), Math.min(Math.floor(maximum), Math.ceil(below) - 1)];
+  // Between two bounds, or a little away from the only one.
+  const step = Math.min(0.01, (Math.min(below, maximum) - Math.max(above, minimum)) / 2);
+  return [Math.max(minimum, above + step), Math.min(maximum, below - step)];
 }
 
 /** The nearest multiple within the bounds, with the digits that its decimal has. */

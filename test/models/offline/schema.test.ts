@@ -96,6 +96,13 @@ const $defs = {
   word: { type: "string", minLength: 3 },
 };
 const multiples = fc.constantFrom(0.01, 0.5, 3).map((multipleOf) => ({ type: "number", multipleOf }));
+const exclusive = fc.constantFrom(
+  { type: "number", exclusiveMinimum: 0 },
+  { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 0.001 },
+  { type: "number", minimum: 0, exclusiveMaximum: 5, multipleOf: 0.5 },
+  { type: "integer", exclusiveMinimum: 0, maximum: 9 },
+  { type: "integer", exclusiveMinimum: -2, exclusiveMaximum: 0 },
+);
 const withKind = (schema: object, kind: number) => {
   const { properties = {}, required = [] } = schema as { properties?: object; required?: string[] };
   return { ...schema, properties: { ...properties, kind: { const: kind } }, required: [...required, "kind"] };
@@ -103,7 +110,7 @@ const withKind = (schema: object, kind: number) => {
 const { node } = fc.letrec<{ node: object; object: object; array: object; choice: object }>((tie) => ({
   node: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
-    ...[plain, fixed, tie("object"), tie("array"), tie("choice"), references, multiples],
+    ...[plain, fixed, tie("object"), tie("array"), tie("choice"), references, multiples, exclusive],
   ),
   choice: fc
     .tuple(fc.constantFrom("anyOf", "oneOf"), fc.array(tie("object"), { minLength: 1, maxLength: 3 }), fc.boolean())
