@@ -26,9 +26,9 @@ export interface ForeignFormat {
 type Fields = Pick<MessageInitShape<typeof GenerateRequestSchema>, "responseFormat" | "outputShape" | "system">;
 
 /**
- * Asks for an answer that follows a schema of Pydantic, zod or another library. A schema that
- * cannot be checked as a whole is refused when the request is checked; if it need not be followed strictly, the model
- * is shown the schema and asked for JSON, and a notice says so.
+ * Asks for an answer that follows a schema of Pydantic, zod or another library. A schema that cannot be checked as a
+ * whole is refused when the request is checked; if it need not be followed strictly, the model is shown the schema and
+ * asked for JSON, and a notice says so.
  * @throws Failure `invalid_response_schema` naming the node
  */
 export function readForeignFormat(format: ForeignFormat): { fields: Fields; notices: Notice[] } {

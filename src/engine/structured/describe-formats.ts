@@ -2,6 +2,7 @@ import { type JsonNode, member, stringifyJson } from "../../contract/json.ts";
 import { mapParts } from "../../contract/schema-parts.ts";
 import { MAX_LENGTH, parseSchema } from "./check-schema.ts";
 import { partSteps } from "./path.ts";
+import { stringOf } from "./rules.ts";
 
 /** A schema without `format`, and where each one stood. */
 interface Described {
@@ -26,16 +27,10 @@ export function describeFormats(schema: string, path: string): Described {
 /** @param paths collects the places of formats */
 function describe(schema: JsonNode, path: string, paths: string[]): JsonNode {
   const node = mapParts(schema, (part) => describe(part.node, `${path}${partSteps(part)}`, paths));
-  const format = textOf(member(node, "format"));
+  const [format, own] = ["format", "description"].map((name) => stringOf(member(node, name)));
   if (format === undefined || node.kind !== "object") return node;
   paths.push(path);
   const others = node.members.filter(([name]) => name !== "format" && name !== "description");
-  const description = [textOf(member(node, "description")), `Format: ${format}.`].filter(Boolean).join("\n");
+  const description = [own, `Format: ${format}.`].filter(Boolean).join("\n");
   return { ...node, members: [...others, ["description", { kind: "scalar", text: JSON.stringify(description) }]] };
-}
-
-/** Undefined: it is no text. */
-function textOf(node: JsonNode | undefined): string | undefined {
-  const value: unknown = node?.kind === "scalar" ? JSON.parse(node.text) : undefined;
-  return typeof value === "string" ? value : undefined;
 }

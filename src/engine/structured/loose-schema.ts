@@ -2,13 +2,12 @@ import { Failure } from "../../contract/failure.ts";
 import { parseJson } from "../../contract/json.ts";
 import { TextCache } from "../../contract/text-cache.ts";
 import { checkSchema } from "./check-schema.ts";
-import { type Effort, Exhausted } from "./effort.ts";
+import type { Effort } from "./effort.ts";
 import { prepareSchema, type Schema } from "./json-schema.ts";
 import { NoSchema } from "./keyword.ts";
 import { quoted } from "./path.ts";
-import { Check } from "./rules.ts";
 import { simplifySchema } from "./simplify-schema.ts";
-import { type Validator, type Validators, validated } from "./validate.ts";
+import { errorsWithin, type Validator, type Validators, validated } from "./validate.ts";
 
 /** How the arguments of a tool are checked. */
 export interface LooseSchema {
@@ -83,14 +82,9 @@ function isObject(answer: string): ReturnType<Validator> {
 
 function validatorOf({ rule }: Schema): LooseValidator {
   return (answer, effort) =>
-    validated(answer, OTHER, (value) => {
-      const check = new Check(effort);
-      try {
-        rule(value, undefined, check);
-        return check.errors;
-      } catch (error) {
-        if (!(error instanceof Exhausted)) throw error;
-        return ["The arguments could not be checked in time."];
-      }
-    });
+    validated(
+      answer,
+      OTHER,
+      (value) => errorsWithin(effort, rule, value) ?? ["The arguments could not be checked in time."],
+    );
 }

@@ -115,8 +115,8 @@ function pathOf(place: Place): string {
 }
 
 /** The characters of a string; undefined for any other value. */
-export function stringOf(value: JsonNode): string | undefined {
-  return value.kind === "scalar" && value.text.startsWith('"') ? JSON.parse(value.text) : undefined;
+export function stringOf(value: JsonNode | undefined): string | undefined {
+  return value?.kind === "scalar" && value.text.startsWith('"') ? JSON.parse(value.text) : undefined;
 }
 
 /** As `keyOf`, for a scalar. Undefined for any other value. */

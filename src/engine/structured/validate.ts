@@ -1,8 +1,8 @@
 import { type JsonNode, parseJson, stringifyJson } from "../../contract/json.ts";
 import { TextCache } from "../../contract/text-cache.ts";
-import { Exhausted, LooseEffort } from "./effort.ts";
+import { type Effort, Exhausted, LooseEffort } from "./effort.ts";
 import { prepareSchema } from "./json-schema.ts";
-import { Check } from "./rules.ts";
+import { Check, type Rule } from "./rules.ts";
 
 /**
  * Validates an answer. `text` is the answer as compact JSON with its literals unchanged and without repeated members.
@@ -36,15 +36,20 @@ function prepare(text: string): Validator {
     validated(answer, "The answer must be one JSON object.", (value) => {
       const effort = new LooseEffort();
       if (isPlain) effort.steps = Number.POSITIVE_INFINITY;
-      const check = new Check(effort);
-      try {
-        rule(value, undefined, check);
-        return check.errors;
-      } catch (error) {
-        if (!(error instanceof Exhausted)) throw error;
-        return ["The answer could not be checked in time. Make it simpler."];
-      }
+      return errorsWithin(effort, rule, value) ?? ["The answer could not be checked in time. Make it simpler."];
     });
+}
+
+/** What is wrong with a value. @returns undefined if the effort does not suffice */
+export function errorsWithin(effort: Effort, rule: Rule, value: JsonNode): readonly string[] | undefined {
+  const check = new Check(effort);
+  try {
+    rule(value, undefined, check);
+    return check.errors;
+  } catch (error) {
+    if (!(error instanceof Exhausted)) throw error;
+    return undefined;
+  }
 }
 
 /**

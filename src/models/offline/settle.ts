@@ -1,5 +1,6 @@
 import { type JsonNode, member } from "../../contract/json.ts";
 import { targetOf } from "../../contract/schema-parts.ts";
+import { membersOf } from "../port/schema.ts";
 
 type Members = Extract<JsonNode, { kind: "object" }>["members"];
 
@@ -97,10 +98,6 @@ class Settler {
 
 function memberOf(members: Members, name: string): JsonNode | undefined {
   return members.find(([own]) => own === name)?.[1];
-}
-
-function membersOf(node: JsonNode | undefined): Members {
-  return node?.kind === "object" ? node.members : [];
 }
 
 function itemsOf(node: JsonNode | undefined): readonly JsonNode[] {
