@@ -76,6 +76,8 @@ class Search {
             const choice = next * (this.#text.length + 1) + at;
             if (seen.has(choice)) at = -1;
             else {
+              // It takes twice as long as other operations.
+              this.#effort.operations--;
               seen.add(choice);
               open.push(arg, at);
               next++;
