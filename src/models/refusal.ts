@@ -13,6 +13,10 @@ const NEVER_TAKEN = new RegExp(
   "i",
 );
 
+/** Words of a refusal of one schema, of which they quote names: OpenAI, Anthropic (twice), Google. */
+const OF_SCHEMA =
+  /\binvalid schema for\b|\.(?:input_)?schema: |\bfor '\w+' type\b|\bat 'generation_config\.response_\w*schema/i;
+
 /** OpenRouter's words for what no provider of the model can do. They name it. */
 const NO_ENDPOINTS = /no endpoints found/i;
 
@@ -108,6 +112,7 @@ export function outputLimit(about: string, asked = 0): number | undefined {
 
 /** Whether a refusal applies to later calls as well: to every value of the option, or to one that calls often have. */
 export function isNeverTaken(option: Option, about: string, { maxTokens = Number.NaN, format }: WireCall): boolean {
+  if ((option === "format" || option === "strictTools") && OF_SCHEMA.test(about)) return false;
   const isUsual = option !== "format" || format?.type === "json";
   if (!NEVER_TAKEN.test(about) && !(isUsual && isOfValue(option, about))) return false;
   return option !== "maxTokens" || !numbersIn(about).includes(maxTokens);

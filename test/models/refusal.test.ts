@@ -354,6 +354,25 @@ describe("refusedOption", () => {
     }
   });
 
+  test("takes the refusal of one schema for no refusal of later ones, whatever names it quotes", async () => {
+    const context = "In context=('properties', 'not supported'), 'minimum' is not permitted.";
+    const cases: [WireFormat, message: string][] = [
+      [openai, `Invalid schema for response_format 'answer': ${context}`],
+      [responses, `Invalid schema for response_format 'answer': ${context}`],
+      [anthropic, "output_config.format.schema: For 'array' type, property 'maxItems' is not supported"],
+      [anthropic, "output_config.format.schema: Schema is too complex: 'unsupported'"],
+      [
+        google,
+        "Unknown name \"a\" at 'generation_config.response_json_schema.properties[0].value': Cannot find field.",
+      ],
+    ];
+    for (const [format, message] of cases) assert.deepEqual(await refused(format, message), ["format", false], message);
+    const sent: WireCall = { ...FULL, format: undefined };
+    const ofTool = `Invalid schema for function 'get': ${context}`;
+    const failure = await readFailure(answer(400, {}, JSON.stringify({ error: { message: ofTool } })), openai);
+    assert.ok(!isNeverTaken("strictTools", failure.about, sent));
+  });
+
   test("names only options that the call has", async () => {
     for (const format of [openai, anthropic, google]) {
       for (const message of [
