@@ -20,7 +20,7 @@ const COMMON: ReadonlySet<string> = new Set([
 /**
  * Whether a vendor's strict mode takes a caller's JSON Schema as it is written. Every strict mode wants an object at
  * the root, without alternatives, each object to exclude further properties in so many words, and each schema to say
- * its type, its alternatives, or nothing but a reference.
+ * its type and nothing about other types, its alternatives, or nothing but a reference.
  * @param text a schema that the service has accepted
  */
 export function isStrictSchema(text: string, { takes, allRequired, fits }: StrictMode): boolean {
@@ -35,10 +35,20 @@ export function isStrictSchema(text: string, { takes, allRequired, fits }: Stric
   return all.every(isStrict) && fits(all, root);
 }
 
+/** The types of which a schema must have one beside a keyword. */
+const TYPES_OF: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    object: ["properties", "required", "additionalProperties"],
+    array: ["items", "minItems", "maxItems"],
+    "number integer": ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  }).flatMap(([types, names]) => names.map((name): [string, string[]] => [name, types.split(" ")])),
+);
+
 function isDeclared(node: JsonNode): boolean {
   if (member(node, "$ref")) return membersOf(node).length === 1;
   if (isOfType(node, "array") && !member(node, "items")) return false;
-  return member(node, "type") !== undefined || member(node, "anyOf") !== undefined;
+  if ((member(node, "type") === undefined) === (member(node, "anyOf") === undefined)) return false;
+  return membersOf(node).every(([name]) => TYPES_OF.get(name)?.some((type) => isOfType(node, type)) ?? true);
 }
 
 /** Most schemas within each other that are followed. It bounds the stack. */
