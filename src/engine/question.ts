@@ -120,8 +120,8 @@ export function planOf(
   return choosePlan(engine.models, criteria, steps);
 }
 
-/** The call that every model of a plan gets. */
-export function modelCall(question: Question, signal: Signal, prompt: Prompt): ModelCall {
+/** The call that every model of a plan gets. @param hasDraft see `ModelCall.hasDraft` */
+export function modelCall(question: Question, signal: Signal, prompt: Prompt, hasDraft = false): ModelCall {
   const { shape, maxTokens, stops, deadlineMs, streamed, onUsed, onDrafts, requester, cacheKey, level } = question;
   const { temperature, namesStop } = question;
   const format = formatOf(question);
@@ -135,6 +135,7 @@ export function modelCall(question: Question, signal: Signal, prompt: Prompt): M
     reasoning: level,
     // Failover sets it in its copies. If a copy got a member that this object lacks, an answer took 7 % longer.
     isReplaceable: false,
+    hasDraft,
     ...(temperature === undefined ? {} : { temperature }),
     // JSON is best without sampling; for prose the model's default temperature is best.
     ...(shape === "text" ? {} : { defaultTemperature: 0 }),

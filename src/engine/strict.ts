@@ -63,7 +63,7 @@ export async function* strictAnswer(
     const next = attempt();
     if (!next) continue;
     using abort = signalOf(drafts.length > 0);
-    const call = modelCall(asked, abort, next.prompt);
+    const call = modelCall(asked, abort, next.prompt, drafts.length > 0);
     let result: Result;
     try {
       result = yield* collect(next.model, call);

@@ -63,13 +63,14 @@ export async function* toolAnswer(
   if (!checked.ok && checked.errors.length > 0) {
     const again = { ...question, streamed: false, tools: { ...tools, choice: demanded(tools) } };
     const reask = buildReask(prompt, callsText(first), checked.errors, "Call the tools again.");
-    using abort = signalOf(drafts.some(hasCalls));
-    const pieces = retry(engine, question, steps).ask(modelCall(again, abort, reask));
+    const hasDraft = drafts.some(hasCalls);
+    using abort = signalOf(hasDraft);
+    const pieces = retry(engine, question, steps).ask(modelCall(again, abort, reask, hasDraft));
     try {
       last = yield* secondAttempt(engine, again, abort, first.text !== "" ? withoutText(pieces) : pieces);
       checked = check(last, again.tools, engine);
     } catch (error) {
-      if (signal.aborted || !drafts.some(hasCalls)) throw error;
+      if (signal.aborted || !hasDraft) throw error;
     }
   }
   const written = last === first ? [first] : [first, last];

@@ -81,6 +81,7 @@ interface Waiting {
 class Candidates {
   readonly causes: unknown[] = [];
   readonly #models: readonly Model[];
+  readonly #call: ModelCall;
   /** The model with the lowest share of failed requests of those whose circuit is open. */
   #leastBad: { model: Model; failedShare: number } | undefined;
   /** The model whose vendor takes calls again first, of those that were not called again after a wait. */
@@ -90,30 +91,34 @@ class Candidates {
   /** Whether a model refused the request's content. Then the request is the cause, and no last resort is asked. */
   #isRefused = false;
 
-  constructor(models: readonly Model[]) {
+  constructor(models: readonly Model[], call: ModelCall) {
     this.#models = models;
+    this.#call = call;
   }
 
   /** The models in order, then the last resorts. Where there are several, none is called again after a long wait. */
-  *next(call: ModelCall): Generator<Candidate, void, undefined> {
+  *next(): Generator<Candidate, void, undefined> {
+    const call = this.#call;
     const isReplaceable = call.isReplaceable || this.#models.length > 1;
     for (const [at, model] of this.#models.entries())
       yield { model, call, isReplaceable, isLast: at === this.#models.length - 1 };
-    yield* this.#lastResorts(call);
+    yield* this.#lastResorts();
   }
 
-  *#lastResorts(call: ModelCall): Generator<Candidate, void, undefined> {
-    const soonest = this.#takeSoonest(call);
+  *#lastResorts(): Generator<Candidate, void, undefined> {
+    const call = this.#call;
+    const soonest = this.#takeSoonest();
     if (soonest) yield { ...soonest, call, isLast: !this.#leastBad };
     const { model } = this.#leastBad ?? {};
     const resort = { ...call, isLastResort: true };
     if (model && !this.#isRefused) yield { model, call: resort, isLast: true };
-    for (let away = this.#takeSoonest(call); away?.isAway; away = this.#takeSoonest(call))
+    for (let away = this.#takeSoonest(); away?.isAway; away = this.#takeSoonest())
       yield { ...away, call: resort, isLast: true };
   }
 
   /** The model that can be called again in time. */
-  #takeSoonest(call: ModelCall): Waiting | undefined {
+  #takeSoonest(): Waiting | undefined {
+    const call = this.#call;
     const soonest = this.#soonest;
     this.#soonest = undefined;
     this.#patience *= 2;
@@ -127,7 +132,7 @@ class Candidates {
     if (kind === "refused") this.#isRefused = true;
     if (failedShare !== undefined && failedShare < (this.#leastBad?.failedShare ?? Number.POSITIVE_INFINITY))
       this.#leastBad = { model, failedShare };
-    const isAway = status === 503;
+    const isAway = status === 503 && !this.#call.hasDraft;
     // A model without others has been called again after each wait.
     const mayWait = isAway || this.#models.length > 1;
     const wait = error instanceof ModelError && mayWait ? deferredMs(error) : undefined;
@@ -140,8 +145,8 @@ async function* inTurn(
   models: readonly Model[],
   call: ModelCall,
 ): AsyncGenerator<Piece, Pieces | undefined, undefined> {
-  const candidates = new Candidates(models);
-  for (const { model, call: own, isReplaceable, isLast, at = 0 } of candidates.next(call)) {
+  const candidates = new Candidates(models, call);
+  for (const { model, call: own, isReplaceable, isLast, at = 0 } of candidates.next()) {
     if (at > 0) await pause(Math.max(0, at - performance.now()), call.signal);
     const ask = isReplaceable ? { ...own, isReplaceable } : own;
     const pieces = model.ask(isLast ? ask : hurried(ask));
@@ -227,10 +232,10 @@ class SideBySide implements Pieces {
     // Nothing follows a failure.
     this.#pieces = NONE;
     const call = this.#call;
-    const candidates = new Candidates(this.#models);
+    const candidates = new Candidates(this.#models, call);
     const tries: WholeCompletion[] = [];
     try {
-      for (const { model, call: own, isReplaceable, isLast, at = 0 } of candidates.next(call)) {
+      for (const { model, call: own, isReplaceable, isLast, at = 0 } of candidates.next()) {
         if (at > 0) await pause(Math.max(0, at - performance.now()), call.signal);
         tries.push(new WholeCompletion(model, own, isReplaceable));
         const pieces = await firstOf(tries, candidates, isLast ? undefined : halfOfTheRest(call));

@@ -44,9 +44,9 @@ export function cascade({ first, next, firstTextMs, steps = new Steps() }: Casca
       if (hasText) throw new UpstreamError(causes);
     };
     const askNext = () => {
-      const isReplaceable = drafts.some(({ canonical }) => canonical !== undefined);
+      const hasDraft = drafts.some(({ canonical }) => canonical !== undefined);
       const successor = next(drafts);
-      return successor && startedBy(isReplaceable ? firstTextAt : undefined, successor, call);
+      return successor && startedBy(hasDraft ? firstTextAt : undefined, successor, { ...call, hasDraft });
     };
     for (const begin of [() => first.ask(call), askNext]) {
       try {

@@ -122,6 +122,8 @@ export interface ModelCall {
   readonly isLastResort?: boolean;
   /** Whether other models can answer if this one fails. Then it is not repeated after a long wait. */
   readonly isReplaceable?: boolean;
+  /** Whether a draft is the answer if this call fails. Then no model that loads is waited for. */
+  readonly hasDraft?: boolean;
   /** Called at the end of each call of a vendor. */
   readonly onUsed?: (used: CallReport) => void;
   /** Called with the drafts of a panel, and the place of the one that is the answer; undefined if none is. */

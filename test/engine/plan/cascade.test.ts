@@ -3,9 +3,10 @@ import { test } from "vitest";
 import { cascade } from "../../../src/engine/plan/cascade.ts";
 import { compareAnswers } from "../../../src/engine/plan/compare.ts";
 import { panel } from "../../../src/engine/plan/panel.ts";
-import { UpstreamError } from "../../../src/models/failover.ts";
+import { failover, UpstreamError } from "../../../src/models/failover.ts";
 import { complete } from "../../../src/models/port/model.ts";
-import { call, collect, fakeModel, textOf, text as textPiece } from "../../models/fake-model.ts";
+import { ModelError } from "../../../src/models/port/model-error.ts";
+import { call, collect, end, fakeModel, textOf, text as textPiece } from "../../models/fake-model.ts";
 import { asMembers, dead, type Fake, held, saying, stepsOf } from "./members.ts";
 
 const pair = (...models: Fake[]) => panel({ members: asMembers(...models), compare: compareAnswers("all") });
@@ -58,6 +59,19 @@ test("cancels a stronger model that starts too late and answers with the best dr
   const first = pair(saying("Answer: A"), saying("Answer: B"));
   assert.equal(await text(cascade({ first, next: () => late.model, firstTextMs: 30 })), "Answer: A");
   assert.ok(late.isCancelled());
+});
+
+test("answers with the best draft at once when the stronger model is still loading", async () => {
+  const loading = () => {
+    throw new ModelError("loads", { retryable: true, status: 503, retryAfterMs: 1_000 });
+  };
+  const startedAt = performance.now();
+  const [first, other] = [pair(saying("Answer: A"), saying("Answer: B")), pair(saying(dead), saying(dead))];
+  const [strong, back] = [fakeModel(loading), fakeModel(loading, () => [textPiece("Answer: S"), end()])];
+  assert.equal(await text(cascade({ first, next: () => failover([strong]) })), "Answer: A");
+  assert.ok(performance.now() - startedAt < 900);
+  // Without a draft it is waited for.
+  assert.equal(await text(cascade({ first: other, next: () => failover([back]) })), "Answer: S");
 });
 
 test("throws an UpstreamError with each cause when all models fail", async () => {
