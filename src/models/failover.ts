@@ -84,10 +84,10 @@ class Candidates {
   readonly #call: ModelCall;
   /** The model with the lowest share of failed requests of those whose circuit is open. */
   #leastBad: { model: Model; failedShare: number } | undefined;
-  /** The model whose vendor takes calls again first, of those that were not called again after a wait. */
-  #soonest: Waiting | undefined;
-  /** Factor of the waits, so that many requests do not ask a vendor for long that has trouble. */
-  #patience = 1;
+  /** Models that can be called again after a wait. Undefined before the first. */
+  #waiting: Waiting[] | undefined;
+  /** Factor of the next wait by model, so that many requests do not ask a vendor for long that has trouble. */
+  #patience: Map<Model, number> | undefined;
   /** Whether a model refused the request's content. Then the request is the cause, and no last resort is asked. */
   #isRefused = false;
 
@@ -112,18 +112,21 @@ class Candidates {
     const { model } = this.#leastBad ?? {};
     const resort = { ...call, isLastResort: true };
     if (model && !this.#isRefused) yield { model, call: resort, isLast: true };
-    for (let away = this.#takeSoonest(); away?.isAway; away = this.#takeSoonest())
-      yield { ...away, call: resort, isLast: true };
+    const takeAway = () => this.#takeSoonest(({ isAway }) => isAway);
+    for (let away = takeAway(); away; away = takeAway()) yield { ...away, call: resort, isLast: true };
   }
 
-  /** The model that can be called again in time. */
-  #takeSoonest(): Waiting | undefined {
+  /** The model of `which` that can be called again first, if that is in time. Its next wait is twice as long. */
+  #takeSoonest(which = (_: Waiting) => true): Waiting | undefined {
     const call = this.#call;
-    const soonest = this.#soonest;
-    this.#soonest = undefined;
-    this.#patience *= 2;
+    const [soonest] = this.#waiting?.filter(which).sort((a, b) => a.at - b.at) ?? [];
     const isInTime = soonest && soonest.at - performance.now() < halfOfTheRest(call);
-    return isInTime && !this.#isRefused && !call.isReplaceable ? soonest : undefined;
+    if (!isInTime || this.#isRefused || call.isReplaceable) return undefined;
+    const { model } = soonest;
+    this.#waiting = this.#waiting?.filter((one) => one !== soonest);
+    this.#patience ??= new Map();
+    this.#patience.set(model, 2 * (this.#patience.get(model) ?? 1));
+    return soonest;
   }
 
   fail(model: Model, error: unknown): void {
@@ -136,8 +139,9 @@ class Candidates {
     // A model without others has been called again after each wait.
     const mayWait = isAway || this.#models.length > 1;
     const wait = error instanceof ModelError && mayWait ? deferredMs(error) : undefined;
-    const at = performance.now() + (wait ?? Number.POSITIVE_INFINITY) * this.#patience;
-    if (at < (this.#soonest?.at ?? Number.POSITIVE_INFINITY)) this.#soonest = { model, at, isAway };
+    if (wait === undefined) return;
+    this.#waiting ??= [];
+    this.#waiting.push({ model, at: performance.now() + wait * (this.#patience?.get(model) ?? 1), isAway });
   }
 }
 

@@ -375,6 +375,26 @@ test("asks a model that is unavailable for a moment again until it is there, if 
   }
 });
 
+test("asks each of several models that load again until one is there", async () => {
+  const away = new ModelError("loads", { retryable: true, status: 503, retryAfterMs: 1_000 });
+  const limited = new ModelError("later", { retryable: true, status: 429, retryAfterMs: 1_500 });
+  for (const streamed of BOTH) {
+    const [long, throttled] = [failing(away), failing(limited)];
+    const short = fakeModel(() => failing(away).ask(call()), answering("there").ask);
+    const startedAt = performance.now();
+    assert.deepEqual(without(await read([throttled, long, short], streamed)), pieces("there"));
+    assert.ok(performance.now() - startedAt < 1_900);
+    assert.deepEqual(
+      [throttled, long, short].map(({ calls }) => calls.length),
+      [1, 2, 2],
+    );
+    // What only limits the calls is asked again once.
+    const turned = fakeModel(() => failing(away).ask(call()), failing(limited).ask);
+    await assert.rejects(read([turned, failing()], streamed), { retryAfterMs: 1_000 });
+    assert.equal(turned.calls.length, 2);
+  }
+});
+
 test("asks a model that is unavailable again also while its circuit is open", async () => {
   let isThere = false;
   const away = new ModelError("loads", { retryable: true, status: 503, retryAfterMs: 1_000 });
