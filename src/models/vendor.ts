@@ -107,6 +107,12 @@ export function createVendorModel(entry: ModelEntry, http: HttpClient): Model {
   return { name: entry.name, ask: (call) => new VendorStream(call, open, entry.name, format, learned) };
 }
 
+/**
+ * Fewest tokens without text that are thinking for certain. Servers hold back the tokens of an unfinished character,
+ * and an emoji can have a dozen.
+ */
+const MIN_HIDDEN = 16;
+
 type Open = (call: ModelCall) => Promise<Opened>;
 
 interface Opened {
@@ -286,10 +292,11 @@ class VendorStream implements Pieces {
    * what looks like thinking, so the next text without it undoes that.
    */
   #learnThinking(isStarved: boolean): void {
-    const { thinks, isMarked, hasText, takesCalls, calls } = this.#into;
+    const { thinks, isMarked, hasText, takesCalls, calls, usage } = this.#into;
     const learned = this.#learned;
-    // A call of a tool may have been cut off before its name.
-    const isHidden = isStarved && !hasText && !takesCalls;
+    const written = usage?.outputTokens || (this.#call?.maxTokens ?? Number.POSITIVE_INFINITY);
+    // A call of a tool may have been cut off before its name, or a text within its first character.
+    const isHidden = isStarved && !hasText && !takesCalls && written >= MIN_HIDDEN;
     if (thinks || isHidden) learned.thinks = "yes";
     else if (learned.thinks === "yes") return;
     else if (isMarked || isStarved) learned.thinks = "perhaps";

@@ -379,6 +379,10 @@ for (const { name, kind, overrides } of VENDORS) {
         assert.ok((await ceiling({ maxTokens: 50 })) > 1_000, "repeated");
         assert.equal(await ceiling({ maxTokens: 50 }), 50);
       }
+      // Servers hold back the first tokens of an emoji.
+      vendor.reply({ text: [], finish: "length", usage: { output: 2 } });
+      assert.ok((await ceiling({ maxTokens: 2 })) > 1_000, "repeated");
+      assert.equal(await ceiling({ maxTokens: 50 }), 50);
     });
 
     test("gives later calls room to think once the vendor has reported thinking, or hidden it", async () => {
