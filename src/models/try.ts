@@ -116,12 +116,31 @@ export class Try implements Pieces {
       this.#timeout.pause();
       return next;
     }
-    this.#progress.repeat(piece.usage);
+    this.#pass(piece);
+    return this.#skip();
+  };
+
+  #pass({ usage, isIdle }: Extract<Piece, { type: "progress" }>): void {
+    this.#progress.repeat(usage);
     // A call with `silenceMs` leaves time for another model, which can answer before the first text, so until then
     // comments do not prolong it.
-    if (!piece.isIdle || this.#call.silenceMs === undefined || this.hasText) this.#timeout.restart();
-    return this.#readNext();
-  };
+    if (!isIdle || this.#call.silenceMs === undefined || this.hasText) this.#timeout.restart();
+  }
+
+  /** Reads up to the next piece that is no progress. With `#readNext`, each would hold a promise until then. */
+  async #skip(): Promise<NextPiece> {
+    for (;;) {
+      let next: NextPiece;
+      try {
+        const reading = this.#pieces.next();
+        next = reading instanceof Promise ? await reading : reading;
+      } catch (error) {
+        return this.#break(error);
+      }
+      if (next.done || next.value.type !== "progress") return this.#take(next);
+      this.#pass(next.value);
+    }
+  }
 
   readonly #break = (error: unknown): never => {
     const failure = toModelError(this.#timeout.expired ?? error);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
-import { complete, type Model, type ModelCall, type Piece } from "../../src/models/port/model.ts";
+import { complete, type Model, type ModelCall, type Piece, type Pieces } from "../../src/models/port/model.ts";
 import { ModelError } from "../../src/models/port/model-error.ts";
 import { type ResilientOptions, resilient } from "../../src/models/resilient.ts";
 import { call, collect, end, fakeModel, pieces, type Script, text, textOf, untilAborted } from "./fake-model.ts";
@@ -41,6 +41,16 @@ test("passes steps on and keeps progress to itself", async () => {
   const step: Piece = { type: "step", step: { id: 1, kind: "draft", role: "fast" } };
   const model = fakeModel(() => [{ type: "progress" }, step, ...pieces("a")]);
   assert.deepEqual(await read(resilient(model, options())), [step, ...pieces("a")]);
+});
+
+test("passes over any number of signs of progress, also if they are there at once", async () => {
+  const all: Iterator<Piece, undefined> = [
+    ...Array.from({ length: 50_000 }, (): Piece => ({ type: "progress" })),
+    ...pieces("a"),
+  ].values();
+  const own: Pieces = { [Symbol.asyncIterator]: () => own, next: () => all.next() };
+  const model: Model = { name: "fake", ask: () => own };
+  assert.deepEqual(await read(resilient(model, options())), pieces("a"));
 });
 
 test("retries a failure that may pass, at most twice", async () => {
