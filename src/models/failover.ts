@@ -108,12 +108,14 @@ class Candidates {
   *#lastResorts(): Generator<Candidate, void, undefined> {
     const call = this.#call;
     const soonest = this.#takeSoonest();
-    if (soonest) yield { ...soonest, call, isLast: !this.#leastBad };
+    if (soonest) yield { ...soonest, call, isReplaceable: soonest.isAway, isLast: !this.#leastBad };
     const { model } = this.#leastBad ?? {};
     const resort = { ...call, isLastResort: true };
     if (model && !this.#isRefused) yield { model, call: resort, isLast: true };
     const takeAway = () => this.#takeSoonest(({ isAway }) => isAway);
-    for (let away = takeAway(); away; away = takeAway()) yield { ...away, call: resort, isLast: true };
+    // Its next try is made here, where the wait is compared with the remaining time.
+    for (let away = takeAway(); away; away = takeAway())
+      yield { ...away, call: resort, isReplaceable: true, isLast: true };
   }
 
   /** The model of `which` that can be called again first, if that is in time. Its next wait is twice as long. */

@@ -395,6 +395,21 @@ test("asks each of several models that load again until one is there", async () 
   }
 });
 
+test("fails before the deadline if models that load are still not there", async () => {
+  const away = new ModelError("loads", { retryable: true, status: 503, retryAfterMs: 1_500 });
+  for (const streamed of BOTH) {
+    const models = [failing(away), failing(away)];
+    const guarded = models.map((model) => resilient(model, { timeouts: TIMEOUTS }));
+    const startedAt = performance.now();
+    await assert.rejects(read(guarded, streamed, { endsAt: startedAt + 5_000 }), { retryAfterMs: 1_500 });
+    assert.ok(performance.now() - startedAt < 5_000);
+    assert.deepEqual(
+      models.map(({ calls }) => calls.length),
+      [2, 2],
+    );
+  }
+});
+
 test("asks a model that is unavailable again also while its circuit is open", async () => {
   let isThere = false;
   const away = new ModelError("loads", { retryable: true, status: 503, retryAfterMs: 1_000 });
