@@ -30,7 +30,9 @@ export function wireCall(
   const asksToThink = format.needsRoomWhenAsked && forms.reasoning < format.forms.reasoning;
   const asked = ROOM[reasoning ?? "none"];
   // A model that thinks without being asked, or in spite of `none`, needs room as well.
-  const room = thinks ? asked || ROOM[reasoning === undefined ? "medium" : "low"] : asksToThink ? asked : 0;
+  const least = thinks ? ROOM[reasoning === undefined ? "medium" : "low"] : 0;
+  const needsRoom = (thinks || asksToThink) && !format.cannotThink?.(call.prompt, forms);
+  const room = needsRoom ? asked || least : 0;
   const ceiling = call.maxTokens === undefined ? undefined : call.maxTokens + room;
   const own = Number.isFinite(maxTokens) ? maxTokens : format.defaultMaxTokens;
   const prompt = withDemands(call, { schema: isSent ? undefined : schema, isForced: forms.toolChoice === 0 });

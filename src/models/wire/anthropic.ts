@@ -1,5 +1,5 @@
 import { type JsonNode, member } from "../../contract/json.ts";
-import { CACHED_FROM, lengthOfMessage, type Message, type Reasoning } from "../port/model.ts";
+import { CACHED_FROM, lengthOfMessage, type Message, type Prompt, type Reasoning } from "../port/model.ts";
 import { isRecursive, isStrictSchema, optionalNames, type StrictMode } from "../port/schema.ts";
 import { ANSWER_TOOL, readError, readEvent, readWhole } from "./anthropic-reply.ts";
 import { type RootRule, sentTool } from "./tool-schema.ts";
@@ -18,6 +18,8 @@ import {
 const BUDGETS: Readonly<Record<Reasoning, number>> = { none: 0, low: 2_048, medium: 8_192, high: 16_384 };
 /** Smallest budget that the API accepts. */
 const MIN_BUDGET = 1_024;
+/** The form of `reasoning` that is a budget. */
+const BUDGET_FORM = 2;
 
 /** Anthropic's messages. docs/reference/wire-formats.md lists every field and event that is read. */
 export const anthropic: WireFormat = {
@@ -41,6 +43,7 @@ export const anthropic: WireFormat = {
     cacheKey: /\bcache_control\b/i,
   },
   needsRoomWhenAsked: true,
+  cannotThink,
   temperatureOrReasoning: true,
   defaultMaxTokens: 32_000,
   takesStrictly: (schema) => isStrictSchema(schema, STRICT),
@@ -209,17 +212,22 @@ function content({ text, images = [] }: Message, isMarked: boolean, asBlocks = i
  * Current models take an effort, older ones a budget of tokens. Several current models think unless `disabled` is sent,
  * and some refuse that too, so they get the lowest effort.
  */
-function thinkingFields({ reasoning: depth, maxTokens = 0, prompt }: WireCall, { reasoning: form }: Forms): JsonObject {
+function thinkingFields({ reasoning: depth, maxTokens = 0, prompt }: WireCall, forms: Forms): JsonObject {
+  const { reasoning: form } = forms;
   if (depth === undefined || form >= 3) return {};
   if (depth === "none") {
     return form === 0 ? { thinking: { type: "disabled" } } : form === 1 ? { output_config: { effort: "low" } } : {};
   }
-  if (form < 2) return { thinking: { type: "adaptive" }, output_config: { effort: depth } };
-  // With a budget, the message that asks for tools must begin with its thinking, which is not kept.
-  if (prompt.messages.at(-1)?.results) return {};
+  if (form < BUDGET_FORM) return { thinking: { type: "adaptive" }, output_config: { effort: depth } };
+  if (cannotThink(prompt, forms)) return {};
   // The budget must be below the ceiling, and a small model or a full context window may have lowered the ceiling.
   const budget = Math.min(BUDGETS[depth], Math.floor((maxTokens * 2) / 3));
   return budget < MIN_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+/** With a budget, the message that asks for tools must begin with its thinking, which is not kept. */
+function cannotThink({ messages }: Prompt, { reasoning: form }: Forms): boolean {
+  return form === BUDGET_FORM && messages.at(-1)?.results !== undefined;
 }
 
 /**

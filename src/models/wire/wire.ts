@@ -72,6 +72,8 @@ export interface WireFormat {
   readonly optionNames: Readonly<Partial<Record<Option, RegExp>>>;
   /** Whether a call that asks for `reasoning` needs room to think, even if the model has not yet reported thinking. */
   readonly needsRoomWhenAsked: boolean;
+  /** Whether a call with this prompt, in these forms, is sent without thinking whatever it asks for. Default: never. */
+  readonly cannotThink?: (prompt: Prompt, forms: Forms) => boolean;
   /** Whether a call with a temperature must not ask for `reasoning`: the vendor takes only one of the two. */
   readonly temperatureOrReasoning: boolean;
   /**

@@ -93,7 +93,10 @@ test("asks an older model, which demands its earlier thinking, for none between 
   const later: Message[] = [...steps, { role: "assistant", text: "A cat." }, { role: "user", text: "Why?" }];
   const ask = async (messages: Message[]) => {
     const prompt = { system: "", messages };
-    const bodies = await sent({ tools: { list, choice: "auto", parallel: true }, reasoning: "low", prompt });
+    const tools = { list, choice: "auto" as const, parallel: true };
+    const bodies = await sent({ tools, reasoning: "high", prompt, maxTokens: 100 });
+    // Without thinking, the ceiling has no room for it.
+    for (const { thinking, max_tokens } of bodies) assert.equal(max_tokens, thinking ? 24_676 : 100);
     return bodies.map(({ thinking }) => (thinking as { type?: string } | undefined)?.type);
   };
   assert.deepEqual(await ask(steps), ["adaptive"]);
