@@ -127,18 +127,21 @@ export function openPool(url: string, options: PoolOptions = {}): Pool {
  *   connections, and none is open
  */
 function watchOpening(pool: pg.Pool) {
+  // The pool itself counts those that are being opened, too.
+  const open = new Set<pg.PoolClient>();
   let hasConnected = false;
+  pool.on("connect", (client) => {
+    hasConnected = true;
+    open.add(client);
+    client.once("end", () => open.delete(client));
+  });
+  pool.on("release", (error, client) => void (error && open.delete(client)));
   return {
-    async opened<T>(connection: Promise<T>): Promise<T> {
-      try {
-        const result = await connection;
-        hasConnected = true;
-        return result;
-      } catch (error) {
+    opened: <T>(connection: Promise<T>): Promise<T> =>
+      connection.catch((error: unknown) => {
         throw hasConnected && !isUnavailable(error) ? overloaded(error) : error;
-      }
-    },
-    hasLost: () => hasConnected && pool.totalCount === 0,
+      }),
+    hasLost: () => hasConnected && open.size === 0,
   };
 }
 
@@ -170,8 +173,8 @@ export const LOGIN_REFUSED = /authentication failed|no such (user|database)/;
 const POOLER_FULL = /no more connections allowed/;
 
 /**
- * @param hasLost whether there were connections, and all are lost. A server that refuses the login is available to
- *   those that are open
+ * @param hasLost whether there were connections, and all are lost. A server that refuses new connections is available
+ *   to those that are open; one that never took any is not unavailable, but the address is wrong
  * @throws Error when the server is unavailable. A server that has no room for another connection is available
  */
 async function probe(config: pg.ClientConfig, hasLost: () => boolean): Promise<void> {
@@ -181,13 +184,21 @@ async function probe(config: pg.ClientConfig, hasLost: () => boolean): Promise<v
     await client.connect();
     await client.query("select 1");
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) throw error;
-    const { code = "", message } = error;
-    const isRefused = /^(28|3D)/.test(code) || LOGIN_REFUSED.test(message);
-    if (isRefused ? hasLost() : /^(08|57)/.test(code) && !POOLER_FULL.test(message)) throw error;
+    if (isRefusal(error) ? hasLost() : isAway(error)) throw error;
   } finally {
     client.end().catch(ignore);
   }
+}
+
+/** Whether the server refuses a connection, such as for its password or its certificate, until that is mended. */
+function isRefusal(error: unknown): boolean {
+  return !isUnavailable(error) || (error instanceof Error && LOGIN_REFUSED.test(error.message));
+}
+
+/** Whether the server does not answer, or answers that it takes no statements now. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return true;
+  return /^(08|57)/.test(error.code ?? "") && !POOLER_FULL.test(error.message);
 }
 
 /**

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { test } from "vitest";
 import { Failure } from "../../src/contract/failure.ts";
 import { checkServer } from "../../src/store/check-server.ts";
@@ -203,6 +204,37 @@ test("is unavailable once the login is refused and no connection is open any mor
   assert.deepEqual(changes, [false, true]);
 });
 
+test("is unavailable once the login is refused, also while many statements try to connect", async (t) => {
+  const pooler = await startPooler(t);
+  const changes: boolean[] = [];
+  const pool = openPool(pooler.url, { max: 2, onAvailability: (isAvailable) => void changes.push(isAvailable) });
+  t.onTestFinished(() => pool.end());
+  await pool.query("select 1");
+  Object.assign(pooler, { code: "28P01", login: "password authentication failed", statement: "terminated" });
+  await failure(pool.query("select 1"));
+  const ask = async () => {
+    for (const end = Date.now() + 1_000; Date.now() < end; await setImmediate()) await failure(pool.query("select 1"));
+  };
+  await Promise.all(Array.from({ length: 20 }, ask));
+  assert.deepEqual(changes, [false]);
+});
+
+test("ends a start whose login is refused, also after the server was away", async (t) => {
+  const pooler = await startPooler(t);
+  Object.assign(pooler, { code: "57P03", login: "the database system is starting up" });
+  const pool = openPool(pooler.url);
+  t.onTestFinished(() => pool.end());
+  assert.equal(isUnavailable(await failure(checkServer(pool))), true);
+  await until(() => pooler.refusals >= 3);
+  Object.assign(pooler, { code: "28P01", login: 'password authentication failed for user "user"' });
+  let error: unknown;
+  await until(async () => {
+    error = await failure(checkServer(pool));
+    return !isUnavailable(error);
+  });
+  assert.match(String(error), /refuses this service: password authentication failed/);
+});
+
 test("ends a start whose user or database a pooler refuses, and waits for a pooler that is full", async (t) => {
   const pooler = await startPooler(t);
   const pool = openPool(pooler.url);
@@ -324,7 +356,8 @@ async function startPooler(t: Lifetime) {
   const ready = frame("Z", "I");
   const pooler = {
     url: "",
-    /** Why logins and statements are refused; undefined: they are not. */
+    /** Why logins and statements are refused, and the code of that; undefined: they are not. */
+    code: "08P01",
     login: undefined as string | undefined,
     statement: undefined as string | undefined,
     refusals: 0,
@@ -332,7 +365,7 @@ async function startPooler(t: Lifetime) {
   };
   const refuse = (socket: Socket, message: string) => {
     pooler.refusals++;
-    socket.end(frame("E", `SFATAL\0VFATAL\0C08P01\0M${message}\0\0`));
+    socket.end(frame("E", `SFATAL\0VFATAL\0C${pooler.code}\0M${message}\0\0`));
   };
   const server = createServer((socket) => {
     socket.on("error", () => undefined);

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { chmod, chown, cp, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { test } from "vitest";
 import { checkServer } from "../../src/store/check-server.ts";
@@ -97,6 +98,11 @@ test("is unavailable while the server has a certificate of another authority, un
 
   const renewed = await renew("second");
   await admin.query("select pg_reload_conf()");
+  // The connection that is open goes on.
+  await until(async () => (await Promise.all([answer(), answer()])).some(isUnavailable));
+  await sleep(500);
+  assert.ok(Array.isArray(await answer()));
+  assert.deepEqual(changes, []);
   await until(async () => {
     await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()");
     await answer();
