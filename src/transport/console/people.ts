@@ -15,8 +15,12 @@ const DONE = `${SIGN_IN}/done`;
 /** Time for which a browser keeps an attempt, in seconds. */
 const ATTEMPT_S = 600;
 const ATTEMPT_PREFIX = "chorus_sign_in_";
-/** Most attempts that a browser keeps. One more ends the oldest, so that the header of cookies stays short. */
+/**
+ * Most attempts that a browser keeps, and most characters of those before the newest. One more ends the oldest, so that
+ * the header of cookies stays short: some proxies refuse one of 8 KiB.
+ */
 const MAX_ATTEMPTS = 4;
+const MAX_KEPT = 3_000;
 
 /** Paths of pages to which a sign-in leads back. One names a user by up to 128 characters of any script. */
 const PAGE = /^\/console(?:[/?][\w\-./?=&%:,+~*]{0,2000})?$/;
@@ -42,8 +46,7 @@ async function begin(people: People, call: Call, proxies: number): Promise<void>
   try {
     const { url, attempt } = await people.begin(new URL(DONE, address));
     const kept = [attempt.state, attempt.nonce, attempt.verifier, Buffer.from(to).toString("base64url")].join(".");
-    const oldest = attemptsOf(call).slice(0, -MAX_ATTEMPTS + 1);
-    const ended = oldest.map((cookie) => cookieText(cookie, "", 0, secure));
+    const ended = oldestOf(attemptsOf(call)).map(({ cookie }) => cookieText(cookie, "", 0, secure));
     redirect(call, url.href, [cookieText(attemptCookie(attempt.state), kept, ATTEMPT_S, secure), ...ended]);
   } catch (error) {
     redirect(call, failedPage(to, error), []);
@@ -92,10 +95,29 @@ function attemptCookie(state: string): SessionCookie {
   return { name: ATTEMPT_PREFIX + state.replace(/[^\w-]/g, "").slice(0, 8), path: SIGN_IN, sameSite: "Lax" };
 }
 
-/** The cookies of the attempts that the browser keeps. Browsers send those that they got first first. */
-function attemptsOf(call: Call): SessionCookie[] {
-  const names = (call.header("cookie") ?? "").matchAll(new RegExp(`(?<=^|; *)${ATTEMPT_PREFIX}([\\w-]*)(?==)`, "g"));
-  return [...names].map(([, state = ""]) => attemptCookie(state));
+interface Kept {
+  readonly cookie: SessionCookie;
+  /** Characters that the browser sends. */
+  readonly length: number;
+}
+
+/** The attempts that the browser keeps. Browsers send those that they got first first. */
+function attemptsOf(call: Call): Kept[] {
+  const pairs = new RegExp(`(?<=^|; *)${ATTEMPT_PREFIX}([\\w-]*)=[^;]*`, "g");
+  const found = (call.header("cookie") ?? "").matchAll(pairs);
+  return [...found].map(([{ length }, state = ""]) => ({ cookie: attemptCookie(state), length }));
+}
+
+/** The attempts that one more ends. */
+function oldestOf(attempts: readonly Kept[]): readonly Kept[] {
+  let first = attempts.length;
+  let length = 0;
+  for (const attempt of attempts.toReversed().slice(0, MAX_ATTEMPTS - 1)) {
+    length += attempt.length;
+    if (length > MAX_KEPT) break;
+    first -= 1;
+  }
+  return attempts.slice(0, first);
 }
 
 function readAttempt(cookie: string | undefined): { attempt: Attempt | undefined; to: string } {
