@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { Failure } from "../contract/failure.ts";
 import type { Log } from "../telemetry/log.ts";
 import { OutdatedSchema } from "./migrate.ts";
 import { isUnavailable } from "./pool.ts";
@@ -68,8 +69,11 @@ function addressOf(url: string): { host: string; port: number; database: string 
   return { host, port, database };
 }
 
-/** An error of several addresses of one host has no message. Messages of connections contain no password. */
+/**
+ * A failure of the pool says nothing of the database, but its cause does. An error of several addresses of one host has
+ * no message. Messages of connections contain no password.
+ */
 function reasonOf(error: unknown): string {
-  const { message, code } = error as NodeJS.ErrnoException;
+  const { message, code } = ((error instanceof Failure && error.cause) || error) as NodeJS.ErrnoException;
   return message || (code ?? "unknown");
 }

@@ -14,3 +14,14 @@ test("a wait that ends while it pauses throws the reason of the signal", async (
   const options = { url: "postgres://host/database", log: createLog("silent"), signal: waiting.signal };
   await assert.rejects(whenAvailable(away, options), (error) => error === reason);
 });
+
+test("says why the database refuses new connections", async () => {
+  const lines: string[] = [];
+  const log = createLog("warn", { write: (line) => void lines.push(line) });
+  const refused = async (): Promise<never> => {
+    throw overloaded(new Error("self-signed certificate"));
+  };
+  const signal = AbortSignal.timeout(50);
+  await assert.rejects(whenAvailable(refused, { url: "postgres://host/database", log, signal }));
+  assert.equal(JSON.parse(lines[0] ?? "").reason, "self-signed certificate");
+});
