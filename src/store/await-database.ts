@@ -63,10 +63,17 @@ async function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T>
   }
 }
 
-/** Where the server is. Contains no user and no password. */
-function addressOf(url: string): { host: string; port: number; database: string | undefined } {
-  const { host, port, database } = new pg.Client(tlsOf(url));
-  return { host, port, database };
+/**
+ * Where the server is. Contains no user and no password. Empty while a file of a certificate is missing, because it is
+ * renewed; the pool keeps the text that it read last.
+ */
+function addressOf(url: string): { host?: string; port?: number; database?: string | undefined } {
+  try {
+    const { host, port, database } = new pg.Client(tlsOf(url));
+    return { host, port, database };
+  } catch {
+    return {};
+  }
 }
 
 /**
