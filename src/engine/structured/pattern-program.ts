@@ -1,4 +1,5 @@
-import { type AST, RegExpParser } from "@eslint-community/regexpp";
+import { createRequire } from "node:module";
+import type { AST, RegExpParser } from "@eslint-community/regexpp";
 import { CharacterSet, type SetNode } from "./character-set.ts";
 
 /** Operations of a program. */
@@ -31,7 +32,13 @@ export interface Program {
   readonly unicode: boolean;
 }
 
-const PARSER = new RegExpParser({ ecmaVersion: 2024 });
+let parser: RegExpParser | undefined;
+
+/** Loads the parser at its first use: most services never see a pattern. */
+function loadParser(): RegExpParser {
+  const load: (name: string) => typeof import("@eslint-community/regexpp") = createRequire(import.meta.url);
+  return new (load("@eslint-community/regexpp").RegExpParser)({ ecmaVersion: 2024 });
+}
 
 /** Thrown for what a program cannot do: references to groups, or more operations than allowed. */
 class Unsupported extends Error {}
@@ -43,10 +50,11 @@ class Unsupported extends Error {}
  * @returns undefined for a text that is none, that refers to its groups (`\1`), or that has more operations
  */
 export function programOf(source: string, most: number): Program | undefined {
+  parser ??= loadParser();
   for (const unicode of [true, false]) {
     try {
       const writer = new Writer(most);
-      writer.choose(PARSER.parsePattern(source, 0, source.length, { unicode }).alternatives, false);
+      writer.choose(parser.parsePattern(source, 0, source.length, { unicode }).alternatives, false);
       writer.add(OP.MATCH);
       return writer.program(unicode);
     } catch (error) {
