@@ -3,7 +3,7 @@ import { DATABASE } from "./attacks/database.ts";
 import { FLOODS } from "./attacks/floods.ts";
 import { HTTP2 } from "./attacks/http2.ts";
 import { IDLE } from "./attacks/idle.ts";
-import { POISON } from "./attacks/poison.ts";
+import { HARD_PATTERNS, POISON } from "./attacks/poison.ts";
 import { SHARED } from "./attacks/shared.ts";
 import { START } from "./attacks/start.ts";
 import { STREAMS } from "./attacks/streams.ts";
@@ -16,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...IDLE,
   ...STREAMS,
   ...POISON,
+  HARD_PATTERNS,
   ...LARGE_BODIES,
   ...FLOODS,
   ...SHARED,

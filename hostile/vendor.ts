@@ -26,6 +26,12 @@ const REPLIES: Readonly<Record<string, Reply>> = {
   "500": { status: 500, error: { message: "The server had an error.", type: "server_error" } },
   context: error(400, "The maximum context length is 8192 tokens.", "context_length_exceeded"),
   filter: { text: "", finish: "content-filter" },
+  // V8 prepares an expression at its first two uses, and again for wide characters.
+  patterns: {
+    text: JSON.stringify(
+      Object.fromEntries([0, 1, 2, 3, 4].map((at) => [`p${at}`, ["中", "中文", `${"a".repeat(2_000)}!`, "中文"]])),
+    ),
+  },
   garbage: { raw: "no json", headers: { "content-type": "application/json" } },
   silent: { end: "silent" },
   hang: { end: "hang", after: 0, text: ["never"] },

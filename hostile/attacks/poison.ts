@@ -38,3 +38,28 @@ async function poison(attack: Attack, word: string): Promise<void> {
   };
   await Promise.all(Array.from({ length: BURST }, (_, i) => send(i)));
 }
+
+/** V8 takes up to half a minute to prepare the first two, and for ever to search with the third. */
+const PATTERNS = ["\\p{L}\\b".repeat(24), "\\W?".repeat(160), "(a+)+$", "(?:a{99}){199}", "(?=.*a)".repeat(70)];
+
+/** Schemas whose patterns are hard to prepare or to match. Each is another one, so that nothing is kept. */
+export const HARD_PATTERNS: AttackScenario = {
+  name: "hard-patterns",
+  what: "10 answers a second that are checked against hard patterns",
+  attackers: [{ credits: 1_000_000, tier: "unlimited" }],
+  attack: (attack) => atRate(attack, 10, (i) => void sendPatterns(attack, i)),
+};
+
+async function sendPatterns(attack: Attack, i: number): Promise<void> {
+  const { url, keys } = attack;
+  const headers = { "content-type": "application/json", "x-api-key": keys[0] ?? "" };
+  const properties = Object.fromEntries(
+    PATTERNS.map((pattern, at) => [`p${at}`, { type: "array", items: { type: "string", pattern: pattern + i } }]),
+  );
+  const body = JSON.stringify({
+    messages: [{ role: "user", content: `[patterns] ${PROMPT}` }],
+    response_format: { type: "json_schema", json_schema: { name: "p", schema: { type: "object", properties } } },
+  });
+  const { status, failure } = await exchange({ url: `${url}/v1/chat/completions`, headers, body });
+  attack.count(failure ?? String(status));
+}
