@@ -21,7 +21,7 @@ import {
   toUpstreamFailure,
 } from "./question.ts";
 import { repairJson } from "./structured/repair.ts";
-import type { Validator } from "./structured/validate.ts";
+import { type Validator, whileInTime } from "./structured/validate.ts";
 
 const CORRECT = "Send the corrected JSON object, whole, and nothing else.";
 
@@ -36,7 +36,7 @@ export async function* strictAnswer(
   signal: Signal,
   steps = new Steps(),
 ): AsyncGenerator<EngineEvent> {
-  const validate = engine.validators.get(question.schema ?? "");
+  const validate = whileInTime(engine.validators.get(question.schema ?? ""));
   const prompt = buildPrompt(question.conversation, "json_schema");
   const tier: Tier = question.level === "low" ? "fast" : "strong";
   const other: Tier = tier === "fast" ? "strong" : "fast";

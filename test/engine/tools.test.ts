@@ -113,7 +113,7 @@ describe("calls of tools", () => {
   test("are checked against keywords beyond the table, within a time", () => {
     const schema = (properties: object) => JSON.stringify({ type: "object", properties });
     const isValid = (text: string, value: unknown) =>
-      looseValidator(text, validators)(JSON.stringify(value), new LooseEffort()).ok;
+      looseValidator(text, validators)(JSON.stringify(value), new LooseEffort(100_000)).ok;
     const choice = schema({
       a: {
         anyOf: [
@@ -154,7 +154,7 @@ describe("calls of tools", () => {
     // After this text, JSON.parse reads the name `"` as a backslash (nodejs/node#63785).
     JSON.parse('{"h":[],"\\\\":0}');
     const check = looseValidator('{"type":"object","required":["\\""],"minProperties":2}', validators);
-    assert.deepEqual(check('{"h":1,"\\"":2}', new LooseEffort()), { ok: true, text: '{"h":1,"\\"":2}' });
+    assert.deepEqual(check('{"h":1,"\\"":2}', new LooseEffort(100_000)), { ok: true, text: '{"h":1,"\\"":2}' });
   });
 
   test("have a form that leaves order, defaults and the spelling of numbers out", () => {
@@ -341,7 +341,10 @@ test("no malformed call leaves, whatever the schemas and the vendors' replies", 
           const tool = list.find((each) => each.name === name) ?? assert.fail(`${name} is not declared`);
           const value: unknown = JSON.parse(text);
           assert.ok(typeof value === "object" && value !== null && !Array.isArray(value));
-          assert.deepEqual(looseValidator(tool.parameters, validators)(text, new LooseEffort()), { ok: true, text });
+          assert.deepEqual(looseValidator(tool.parameters, validators)(text, new LooseEffort(100_000)), {
+            ok: true,
+            text,
+          });
         }
         if (typeof choice === "object") assert.ok(gone.every(({ name }) => name === choice.name));
         if (!parallel) assert.ok(gone.length <= 1);

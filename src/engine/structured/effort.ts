@@ -9,13 +9,18 @@ export interface Effort {
   operations: number;
 }
 
-/** Most operations of patterns in the check of an answer. */
-const MAX_OPERATIONS = 400_000;
+/** Operations of patterns for a short answer, more for each UTF-16 unit, and the most. Zod's formats take about ten. */
+const OPERATIONS = { short: 50_000, unit: 16, most: 400_000 };
 
-/** The work that the checks of the calls in one answer may take together: about 20 ms each. */
+/** The work that the checks of one answer may take together: about 20 ms for its schemas, and as much for patterns. */
 export class LooseEffort implements Effort {
   steps = 100_000;
-  operations = MAX_OPERATIONS;
+  operations: number;
+
+  /** @param length of what is checked, in UTF-16 units */
+  constructor(length: number) {
+    this.operations = Math.min(OPERATIONS.most, OPERATIONS.short + OPERATIONS.unit * length);
+  }
 
   get isSpent(): boolean {
     return this.steps < 0 || this.operations < 0;

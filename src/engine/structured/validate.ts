@@ -28,15 +28,28 @@ export function createValidators(max = 256): Validators {
   return { get: (schema) => cache.get(schema, prepare) };
 }
 
+const TOO_SLOW: readonly string[] = ["The answer could not be checked in time. Make it simpler."];
+
+/** The same validator for the answers of one request. After one that cannot be checked in time, no other is checked. */
+export function whileInTime(validate: Validator): Validator {
+  let slow: ReturnType<Validator> | undefined;
+  return (answer) => {
+    if (slow) return slow;
+    const result = validate(answer);
+    if (!result.ok && result.errors === TOO_SLOW) slow = result;
+    return result;
+  };
+}
+
 function prepare(text: string): Validator {
   const { rule, isPlain, unchecked } = prepareSchema(parseJson(text));
   const [gap] = unchecked.keys();
   if (gap !== undefined) throw new TypeError(`The keyword ${gap} of a response schema is not checked.`);
   return (answer) =>
     validated(answer, "The answer must be one JSON object.", (value) => {
-      const effort = new LooseEffort();
+      const effort = new LooseEffort(answer.length);
       if (isPlain) effort.steps = Number.POSITIVE_INFINITY;
-      return errorsWithin(effort, rule, value) ?? ["The answer could not be checked in time. Make it simpler."];
+      return errorsWithin(effort, rule, value) ?? TOO_SLOW;
     });
 }
 

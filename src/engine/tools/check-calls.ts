@@ -26,7 +26,7 @@ export function checkCalls(
   validators: Validators,
 ): CheckedCalls {
   if (calls.length === 0 && choice !== "auto" && choice !== "none") return { ok: false, errors: [demand(choice)] };
-  const effort = new LooseEffort();
+  const effort = new LooseEffort(calls.reduce((sum, call) => sum + call.arguments.length, 0));
   const schemas = new ToolSchemas(list);
   const called = new Set(calls.map(({ name }) => name));
   const checks = new Map(

@@ -11,14 +11,14 @@ import { Check } from "../../../src/engine/structured/rules.ts";
 type Node = Record<string, unknown> | boolean;
 
 const errorsOf = (schema: string, value: string) => {
-  const check = new Check(new LooseEffort());
+  const check = new Check(new LooseEffort(100_000));
   prepareSchema(parseJson(schema)).rule(parseJson(value), undefined, check);
   return check.errors;
 };
 
 /** What is said of arguments by a schema, and the processor time that it took in milliseconds. */
 function judge(schema: string, ...values: string[]) {
-  const effort = new LooseEffort();
+  const effort = new LooseEffort(100_000);
   const before = process.threadCpuUsage();
   const verdicts = values.map((value) => looseSchema(schema).validate(value, effort).ok);
   const { user, system } = process.threadCpuUsage(before);

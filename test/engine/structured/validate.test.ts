@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
+import { z } from "zod";
 import { checkSchema } from "../../../src/engine/structured/check-schema.ts";
-import { createValidators } from "../../../src/engine/structured/validate.ts";
+import { createValidators, whileInTime } from "../../../src/engine/structured/validate.ts";
 
 const validators = createValidators();
 
@@ -252,5 +253,25 @@ describe("createValidators", () => {
     assert.equal(large.get(huge(600_000)), validator);
     large.get(huge(500_000));
     assert.notEqual(large.get(huge(600_000)), validator);
+  });
+});
+
+describe("an answer that cannot be checked in time", () => {
+  const schemaWith = (pattern: unknown) =>
+    JSON.stringify({ type: "object", properties: { a: { type: "array", items: { type: "string", pattern } } } });
+
+  it("is not valid, and no further answer of the request is checked", () => {
+    const hard = schemaWith("(?:(?=.*a)a|b)+$");
+    const validate = whileInTime(validators.get(hard));
+    assert.equal(validate('{"a":["aa"]}').ok, true);
+    assert.equal(validate(JSON.stringify({ a: [`${"a".repeat(2_000)}!`] })).ok, false);
+    assert.equal(validate('{"a":["aa"]}').ok, false);
+    assert.equal(whileInTime(validators.get(hard))('{"a":["aa"]}').ok, true, "of another request");
+  });
+
+  it("is none with usual formats, however long it is", () => {
+    const all = Array.from({ length: 1_000 }, (_, i) => `ann.berg${i}@mail.example.com`);
+    const schema = schemaWith(z.toJSONSchema(z.email()).pattern);
+    assert.equal(validators.get(schema)(JSON.stringify({ a: all })).ok, true);
   });
 });
